@@ -16,12 +16,13 @@ from models.encoding import Encoding
 
 
 class Stage(IntEnum):
-    """What a change decides; no encoding has two changes of POSITIONS and ROTATION."""
+    """Order changes by what they decide; no encoding has two changes of POSITIONS and ROTATION."""
 
     POSITIONS = 0  # where tokens stand
     ROTATION = 1  # how q and k are rotated there
     VISIBLE = 2  # which keys are seen
     TEMPERATURE = 3  # how sharp attention is, for the number of visible keys
+    OUTPUT = 4  # how weights follow from logits, and what becomes of what is read
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,11 @@ class Change(nn.Module):
 
     stage: ClassVar[Stage]
     fits: ClassVar[tuple[type[Encoding], ...]] = (Encoding,)  # kinds of bases
+    misfits: ClassVar[tuple[type[Encoding], ...]] = ()  # of these kinds
+    fits_drawn: ClassVar[bool] = True  # also bases whose positions are drawn
+    fits_late: ClassVar[bool] = True  # also bases that read the content
     has_regions: ClassVar[bool] = False  # rotates far keys in another way
+    is_late: ClassVar[bool] = False  # reads the content
     context: int | None = None  # as in Encoding, if the change shortens it
     relative: bool = True
     prefix: bool = True
@@ -50,7 +55,11 @@ class Change(nn.Module):
         base, changes = split(encoding)
         if cls.stage <= Stage.ROTATION and any(change.stage <= Stage.ROTATION for change in changes):
             return False
-        return isinstance(base, cls.fits) and not (cls.has_regions and any(c.has_regions for c in changes))
+        if (base.draws > 1 and not cls.fits_drawn) or (base.is_late and not cls.fits_late):
+            return False
+        if cls.has_regions and any(change.has_regions for change in changes):
+            return False
+        return isinstance(base, cls.fits) and not isinstance(base, cls.misfits)
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         """Return the effect at `positions`, from that `before` the change."""
@@ -93,7 +102,7 @@ class Changed(Encoding):
 
     @property
     def is_late(self) -> bool:
-        return self.base.is_late
+        return self.base.is_late or any(change.is_late for change in self.in_order)
 
     @property
     def name(self) -> str:

@@ -229,6 +229,18 @@ class Effect:
         own = None if self.attention is None else self.attention.weights
         return logits.softmax(-1) if own is None else own(logits)
 
+    def with_weights(self, weights: Callable[[Tensor], Tensor]) -> "Effect":
+        """Return the effect with other weights of its logits, (..., K) -> (..., K)."""
+        own = self.attention or OwnAttention()
+        return replace(self, attention=replace(own, weights=weights, kernel=None))
+
+    def around(self, leave: Leave, enter: Enter | None = None) -> "Effect":
+        """Return the effect with one more change of v, the last one, and of the output, the first one."""
+        first, last = self.enter, self.leave
+        entered = enter if first is None or enter is None else lambda v: enter(first(v))
+        left = leave if last is None else lambda out: last(leave(out))
+        return replace(self, enter=entered or first, leave=left)
+
     def scale_logits(self, logit_scale: Tensor) -> "Effect":
         """Return the effect with its logits multiplied by one more `logit_scale`."""
         before = self.logit_scale

@@ -15,14 +15,20 @@ from conf.choices import content, files
 from conf.errors import UsageError
 from models.change import Changed
 from models.encoding import Encoding
-from models.extensions.log_n import LogN
-from models.options.learned_sink import LearnedSink
-from models.options.ssmax import SSMax
 from models.schedule import Schedule, members
 
-ABOUT = ("family", "paper", "link")  # a method, and no parameters of it
+ABOUT = ("title", "family", "paper", "link")  # a method, and no parameters of it
 RECIPE = ("finetune_steps", "finetune_length", "finetune_learning_rate")  # of training under it
-OPTIONS = {"ssmax": SSMax, "learned_sink": LearnedSink}  # of any encoding, by their keys
+OPTIONS = {  # of any encoding, by their keys
+    "ssmax": "models.options.ssmax.SSMax",
+    "learned_sink": "models.options.learned_sink.LearnedSink",
+    "softmax_one": "models.options.learned_sink.SoftmaxOne",
+    "entmax": "models.options.entmax.Entmax",
+    "output_gate": "models.options.output_gate.OutputGate",
+    "rotate_values": "models.options.rotated_values.RotatedValues",
+    "rotate_values_only": "models.options.rotated_values.RotatedValuesOnly",
+}
+LOG_N = "models.extensions.log_n.LogN"  # a setting of any extension
 SHAPE = ("heads", "head_width", "width", "depth", "length")
 
 
@@ -70,7 +76,7 @@ def changed(settings: Mapping[str, Any], encoding: Encoding) -> Encoding:
         parameters = {key: value for key, value in settings.items() if key not in ("log_n", *ABOUT)}
         changes.append(construct(parameters, encoding.shape, encoding=encoding))
     if settings.get("log_n", False):
-        changes.append(LogN(encoding.shape["length"]))
+        changes.append(construct({"_target_": LOG_N}, encoding.shape))
     return Changed(encoding, changes) if changes else encoding
 
 
@@ -120,9 +126,9 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
     """Return the encoding of these settings, for a model of this shape."""
     others = ("share", *ABOUT, *OPTIONS)
     encoding: Encoding = construct({k: v for k, v in settings.items() if k not in others}, shape)
-    chosen = [option for name, option in OPTIONS.items() if settings.get(name, False)]
+    chosen = [{"_target_": path} for name, path in OPTIONS.items() if settings.get(name, False)]
     if chosen:
-        parts = [Changed(m, [option(shape["heads"]) for option in chosen]) for m in members(encoding)]
+        parts = [Changed(m, [construct(option, shape) for option in chosen]) for m in members(encoding)]
         encoding = Schedule(parts) if isinstance(encoding, Schedule) else parts[0]
     for module in encoding.modules():
         if isinstance(module, Encoding):

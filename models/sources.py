@@ -14,12 +14,14 @@ def comment(group: str, name: str) -> str:
 
 
 def about(group: str, name: str) -> str:
-    """Return the docstring of a method's module."""
-    target = read(group, name).get("_target_")
-    return (inspect.getdoc(inspect.getmodule(locate(target))) or "") if target else ""
+    """Return the docstring of a method's class if it names a paper, else that of its module."""
+    if (target := read(group, name).get("_target_")) is None:
+        return ""
+    own = inspect.getdoc(locate(target)) or ""
+    return own if "https://" in own else inspect.getdoc(inspect.getmodule(locate(target))) or ""
 
 
-def source(group: str, name: str) -> tuple[str, str]:
+def paper_and_link(group: str, name: str) -> tuple[str, str]:
     """Return authors and year, and the link, of a method; two empty strings if it has none."""
     settings = read(group, name)
     return settings.get("paper") or "", settings.get("link") or ""

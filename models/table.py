@@ -11,13 +11,13 @@ from models.effect import ByDistance, Effect, Layer, Positions
 from models.encoding import Encoding
 from models.registry import ABOUT, extend, fits, load, names, read
 from models.schedule import members
-from models.sources import source
+from models.sources import paper_and_link
 
 SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}  # conf/model/tiny.yaml
 
 
 @dataclass(frozen=True)
-class Method:
+class EncodingRow:
     """One line of the table of encodings."""
 
     name: str
@@ -32,7 +32,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Change:
+class ExtensionRow:
     """One line of the table of extensions."""
 
     name: str
@@ -43,24 +43,24 @@ class Change:
     link: str
 
 
-def encodings() -> list[Method]:
-    return [method(name) for name in names("encoding")]
+def encoding_rows() -> list[EncodingRow]:
+    return [encoding_row(name) for name in names("encoding")]
 
 
-def extensions() -> list[Change]:
-    return [change(name) for name in names("extension")]
+def extension_rows() -> list[ExtensionRow]:
+    return [extension_row(name) for name in names("extension")]
 
 
-def method(name: str) -> Method:
+def encoding_row(name: str) -> EncodingRow:
     encoding, settings = load(name, **SHAPE), read("encoding", name)
     effects = [member.effect_at(Positions.of(16), empty_layer(16)) for member in members(encoding)]
     copies = 1 if settings.get("share", True) else SHAPE["depth"]
     count = copies * sum(p.numel() for p in encoding.parameters())
     drawn = "drawn; " if encoding.draws > 1 else ""
-    return Method(
+    return EncodingRow(
         name, drawn + layers_text([enters(e) for e in effects]),
         encoding.relative, count, owners(encoding, copies), encoding.limit,
-        cost(effects), *source("encoding", name),
+        highest_cost(effects), *paper_and_link("encoding", name),
     )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ COSTS: dict[str, Callable[[Effect], bool]] = {
     "table": lambda effect: not isinstance(effect.bias, ByDistance | None),
     "line": lambda effect: effect.bias is not None,
     "sum": lambda effect: bool(effect.parts & {"log_decay"}),
-    "q and k": lambda effect: bool(effect.parts & {"rotate", "logit_scale"}),
+    "q and k": lambda effect: bool(effect.parts & {"rotate", "logit_scale", "enter", "leave"}),
 }
 """What is computed on top of plain causal attention, the most expensive first; `LEGEND` explains."""
 
@@ -133,18 +133,20 @@ def rotary() -> list[str]:
     return [name for name in names("encoding") if fits("pi", name)]
 
 
-def cost(effects: list[Effect]) -> str:
+def highest_cost(effects: list[Effect]) -> str:
     """Return the cost of the most expensive of these effects, on top of attention."""
     return next((name for name, has in COSTS.items() if any(map(has, effects))), "none")
 
 
-def change(name: str) -> Change:
+def extension_row(name: str) -> ExtensionRow:
     settings = read("extension", name)
-    parameters = ", ".join(f"{k}={short(v)}" for k, v in settings.items() if k not in ("_target_", *ABOUT))
+    parameters = ", ".join(
+        f"{k}={setting_text(v)}" for k, v in settings.items() if k not in ("_target_", *ABOUT)
+    )
     fitting = [encoding for encoding in names("encoding") if fits(name, encoding)]
-    return Change(
+    return ExtensionRow(
         name, changes(name, fitting[0] if "rope" not in fitting else "rope"),
-        parameters, names_text(fitting, names("encoding")), *source("extension", name),
+        parameters, names_text(fitting, names("encoding")), *paper_and_link("extension", name),
     )  # fmt: skip
 
 
@@ -163,6 +165,7 @@ def changes(name: str, encoding: str) -> str:
         "far q and k": (new.regions is None) != (old.regions is None),
         "mask": new.visible != old.visible,
         "temperature": new.logit_scale is not old.logit_scale,
+        "weights": new.attention is not old.attention,
     }
     return ", ".join(part for part, changed in parts.items() if changed) or "nothing"
 
@@ -188,5 +191,5 @@ def names_text(chosen: list[str], everything: list[str]) -> str:
     return "all but " + ", ".join(missing)
 
 
-def short(value: Any) -> str:
+def setting_text(value: Any) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)

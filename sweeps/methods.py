@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
-
-from conf.choices import files
+from conf.choices import content, files
 from sweeps.results import FinishedRun
 
 FAMILIES = (
@@ -21,7 +19,6 @@ FAMILIES = (
 OTHER = "other"
 WINDOWS = ("crop", "window", "sinks", "lm_infinite")  # extensions
 KEY = "settings.encoding.family"
-LONGEST_NAME = 60  # characters; what is longer is a sentence
 
 
 def family(run: FinishedRun) -> str:
@@ -32,8 +29,7 @@ def family(run: FinishedRun) -> str:
 @cache
 def families() -> dict[str, str]:
     """Return the family of every encoding in `conf/encoding/`."""
-    contents = {name: yaml.safe_load(file.read_text()) or {} for name, file in files("encoding").items()}
-    return {name: str(content.get("family", OTHER)) for name, content in contents.items()}
+    return {name: str(content("encoding", name).get("family", OTHER)) for name in files("encoding")}
 
 
 @dataclass(frozen=True)
@@ -50,11 +46,8 @@ def source(encoding: str) -> Source:
     """Return the full name and the paper of an encoding; nothing if `conf/encoding/` does not have it."""
     if encoding not in files("encoding"):
         return Source()
-    from models import sources  # with torch
-
-    name = sources.about("encoding", encoding).partition(" (")[0]
-    paper, link = sources.source("encoding", encoding)
-    return Source(" ".join(name.split()) if len(name) < LONGEST_NAME else "", paper, link)
+    about = content("encoding", encoding)
+    return Source(*(about.get(key) or "" for key in ("title", "paper", "link")))
 
 
 def family_place(family: str) -> tuple[int, str]:

@@ -48,7 +48,7 @@ def test_methods_are_current(command_output: Printed) -> None:
 
 
 def test_every_method_names_its_source() -> None:
-    rows = [*table.encodings(), *table.extensions()]
+    rows = [*table.encoding_rows(), *table.extension_rows()]
     assert {row.name for row in rows} == {*names("encoding"), *names("extension")}
     assert [row.name for row in rows if not row.link and row.name not in CONTROLS] == []
 

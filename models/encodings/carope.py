@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from models.effect import Effect, Layer, Positions, Rotate
+from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.ops.linear import init_std
 from models.ops.precision import double, linear32
-from models.ops.rotary import rotate_pairs
+from models.ops.rotary import PairRotation
 
 
 class CARoPE(Encoding):
@@ -34,12 +34,7 @@ class CARoPE(Encoding):
         return Effect(positions)
 
     def at_layer(self, effect: Effect, layer: Layer) -> Effect:
-        return replace(effect, rotate=self.rotation(self.angle(layer.x)))
-
-    def rotation(self, angle: Tensor) -> Rotate:
-        """Return a rotation of neighbouring features of q and k by angles (B, H, T, D/2)."""
-        cos, sin = angle.cos().float(), angle.sin().float()
-        return lambda q, k: (rotate_pairs(q, cos, sin), rotate_pairs(k, cos, sin))
+        return replace(effect, rotate=PairRotation.by(self.angle(layer.x), "interleaved"))
 
     def angle(self, x: Tensor) -> Tensor:
         """Return the angle of each token and pair, (B, H, T, D/2) in float64."""

@@ -14,7 +14,7 @@ from models.bounds import Base, Positive, Seed
 from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.encodings.rope import angles, geometric
-from models.ops.rotary import rotate_pairs
+from models.ops.rotary import PairRotation
 
 
 class FoPE(Encoding):
@@ -44,10 +44,8 @@ class FoPE(Encoding):
         slowest = 2 * math.pi / length
         kept = sum(self.base ** (-2 * pair / self.width) >= slowest for pair in range(self.width // 2))
         mixed = min(kept, max(1, head_width // 4))
-        deviation, generator = (
-            noise * math.sqrt(2 / (kept + mixed)),
-            torch.Generator().manual_seed(seed),
-        )  # Xavier's
+        deviation = noise * math.sqrt(2 / (kept + mixed))  # Xavier's
+        generator = torch.Generator().manual_seed(seed)
         self.cos_mixture, self.sin_mixture = (
             torch.eye(kept, mixed) + deviation * torch.randn(heads, kept, mixed, generator=generator)
             for _ in range(2)
@@ -56,15 +54,11 @@ class FoPE(Encoding):
     def forward(self, positions: Positions) -> Effect:
         frequencies = geometric(self.width, self.base)[: self.cos_mixture.size(1)]
         angle = angles(positions.at, frequencies)[..., None, :, :]  # (..., 1, T, kept)
-        cos = self.padded(angle.cos() @ self.cos_mixture.to(angle), 1.0).float()  # (..., H, T, D/2)
-        sin = self.padded(angle.sin() @ self.sin_mixture.to(angle), self.filler).float()
+        cos = self.pad_pairs(angle.cos() @ self.cos_mixture.to(angle), 1.0).float()  # (..., H, T, D/2)
+        sin = self.pad_pairs(angle.sin() @ self.sin_mixture.to(angle), self.filler).float()
+        return Effect(positions, rotate=PairRotation((cos, sin), (cos, sin), "half", is_pure=False))
 
-        def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            return rotate_pairs(q, cos, sin, "half"), rotate_pairs(k, cos, sin, "half")
-
-        return Effect(positions, rotate=rotate)
-
-    def padded(self, waves: Tensor, filler: float) -> Tensor:
+    def pad_pairs(self, waves: Tensor, filler: float) -> Tensor:
         """Return waves (..., M) of all pairs, (..., D/2)."""
         rest = waves.new_full((*waves.shape[:-1], self.width // 2 - waves.size(-1)), filler)
         return torch.cat([waves, rest], dim=-1)

@@ -1,8 +1,7 @@
 """PaTH (Yang et al., 2025, https://arxiv.org/abs/2505.16381): each token reflects all keys before it.
 
 A logit is q_i H_i ... H_{j+1} k_j / sqrt(D) with H_t = I - beta_t w_t w_t^T: a direction w_t and a strength
-beta_t in (0, 2) from the hidden state. `forget` adds the gates of the Forgetting Transformer, not divided by
-sqrt(D). Products are computed in float32, in blocks of their triangular form.
+beta_t in (0, 2) from the hidden state. Products are computed in float32, in blocks of their triangular form.
 """
 
 from dataclasses import replace
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from conf.errors import UsageError
 from models.bounds import Count
 from models.effect import Effect, Layer, OwnAttention, Positions
 from models.encoding import Encoding
@@ -23,7 +23,8 @@ TINY = 1e-6
 
 
 class PaTH(Encoding):
-    """`rank`: of the map from the hidden state to the directions.
+    """`rank`: of the map from the hidden state to the directions. `gate` adds the gates of the Forgetting
+    Transformer (PaTH-FoX), `unscaled` as there, or `scaled` by 1/sqrt(D) as in the authors' code.
 
     Equation: q_i H_i … H_{j+1} k_j / √D, with H_t = I − β_t w_t w_tᵀ.
     """
@@ -31,11 +32,11 @@ class PaTH(Encoding):
     receptive_field = TAPS
     needs_causal = True  # the path leads from the key to the query
 
-    def __init__(
-        self, heads: int, head_width: int, width: int, rank: Count = 32, forget: bool = False
-    ) -> None:
+    def __init__(self, heads: int, head_width: int, width: int, rank: Count = 32, gate: str = "none") -> None:
         super().__init__()
-        self.heads = heads
+        if gate not in ("none", "unscaled", "scaled"):
+            raise UsageError(f"encoding.gate={gate} must be none, unscaled or scaled.")
+        self.heads, self.gate_scale = heads, head_width**-0.5 if gate == "scaled" else 1.0
         self.down, self.up = (
             nn.Linear(width, rank, bias=False),
             nn.Linear(rank, heads * head_width, bias=False),
@@ -45,7 +46,7 @@ class PaTH(Encoding):
             nn.init.normal_(linear.weight, std=0.02)
         nn.init.zeros_(self.strength.bias)
         self.taps = nn.Parameter(torch.empty(heads * head_width, TAPS).uniform_(-(TAPS**-0.5), TAPS**-0.5))
-        self.gates = FoX(heads, width) if forget else None
+        self.gates = None if gate == "none" else FoX(heads, width)
 
     def forward(self, positions: Positions) -> Effect:
         return Effect(positions)
@@ -59,9 +60,8 @@ class PaTH(Encoding):
         def of_rows(q: Tensor, k: Tensor, rows: slice) -> Tensor:
             return scores(q.float(), k.float(), direction, strength, rows)
 
-        own = OwnAttention(scores=of_rows)
-        decay = None if self.gates is None else self.gates.log_decay(layer.x)
-        return replace(effect, attention=own, log_decay=decay)
+        decay = None if self.gates is None else self.gate_scale * self.gates.log_decay(layer.x)
+        return replace(effect, attention=OwnAttention(scores=of_rows), log_decay=decay)
 
 
 def directions(raw: Tensor, taps: Tensor, heads: int) -> Tensor:

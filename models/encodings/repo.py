@@ -13,7 +13,7 @@ from models.bounds import Auto, Base, Whole
 from models.effect import Effect, Layer
 from models.encodings.rope import RoPE
 from models.ops.precision import double, linear32
-from models.ops.rotary import rotate_pairs
+from models.ops.rotary import PairRotation
 
 
 class RePo(RoPE):
@@ -44,12 +44,7 @@ class RePo(RoPE):
         if layer.number < self.whole_layers:
             return effect
         angle = double(self.positions_of(layer.x))[..., None] * self.frequencies()  # (B, H, T, D/2)
-        cos, sin = angle.cos().float(), angle.sin().float()
-
-        def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            return rotate_pairs(q, cos, sin, self.layout), rotate_pairs(k, cos, sin, self.layout)
-
-        return replace(effect, rotate=rotate)
+        return replace(effect, rotate=PairRotation.by(angle, self.layout))
 
     def positions_of(self, x: Tensor) -> Tensor:
         """Return the position of each token in each head, (B, H, T) float32."""

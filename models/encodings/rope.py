@@ -9,7 +9,7 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Base, Share
-from models.effect import Effect, Positions, Rotate
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.ops.precision import double
 from models.ops.rotary import PairRotation
@@ -40,7 +40,7 @@ class RoPE(Encoding):
         angle = angles(positions.at, self.frequencies())
         return Effect(positions, rotate=self.rotation(angle, angle))
 
-    def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> Rotate:
+    def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> PairRotation:
         """Return a rotation of q by `q_angle` and of k by `k_angle`, each (T, D/2) or (B, T, D/2), both
         stretched by `magnitude`. Extensions call this with other angles."""
         of_q = table(q_angle, magnitude)

@@ -4,12 +4,14 @@ Logits gain terms that depend on one of the two tokens and the distance, and on 
 model whose projections have biases has these already.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
 from models.bounds import Base, Share
-from models.effect import Rotate
 from models.encodings.rope import RoPE
+from models.ops.rotary import PairRotation
 
 
 class RoPEBias(RoPE):
@@ -26,6 +28,5 @@ class RoPEBias(RoPE):
         super().__init__(head_width, base, partial, layout)
         self.q_bias, self.k_bias = (nn.Parameter(torch.zeros(heads, 1, head_width)) for _ in range(2))
 
-    def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> Rotate:
-        rotate = super().rotation(q_angle, k_angle, magnitude)
-        return lambda q, k: rotate(q + self.q_bias.to(q.dtype), k + self.k_bias.to(k.dtype))
+    def rotation(self, q_angle: Tensor, k_angle: Tensor, magnitude: float = 1.0) -> PairRotation:
+        return replace(super().rotation(q_angle, k_angle, magnitude), biases=(self.q_bias, self.k_bias))

@@ -15,7 +15,7 @@ from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding
 from models.encodings.rope import geometric
 from models.ops.precision import double, linear32
-from models.ops.rotary import rotate_pairs
+from models.ops.rotary import PairRotation
 
 TAPS = 4  # of the convolution
 
@@ -44,11 +44,7 @@ class SelectiveRoPE(Encoding):
         return Effect(positions)
 
     def at_layer(self, effect: Effect, layer: Layer) -> Effect:
-        angle = self.angle(layer.x)
-        cos, sin = angle.cos().float(), angle.sin().float()
-        return replace(
-            effect, rotate=lambda q, k: (rotate_pairs(q, cos, sin, "half"), rotate_pairs(k, cos, sin, "half"))
-        )
+        return replace(effect, rotate=PairRotation.by(self.angle(layer.x), "half"))
 
     def angle(self, x: Tensor) -> Tensor:
         """Return the angle of each token and pair, (B, H, T, D/2) in float64."""

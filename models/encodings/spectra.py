@@ -13,7 +13,7 @@ from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.encodings.rope import RoPE, geometric
 from models.ops.precision import double
-from models.ops.rotary import rotate_pairs
+from models.ops.rotary import PairRotation
 
 
 class HighFrequencyRoPE(RoPE):
@@ -107,9 +107,4 @@ class MobiusRoPE(Encoding):
 
     def forward(self, positions: Positions) -> Effect:
         angle = double(positions.at)[..., None, :, None] * self.frequencies()[:, None]  # (..., H, T, D/2)
-        cos, sin = angle.cos().float(), angle.sin().float()
-
-        def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            return rotate_pairs(q, cos, sin, self.layout), rotate_pairs(k, cos, sin, self.layout)
-
-        return Effect(positions, rotate=rotate)
+        return Effect(positions, rotate=PairRotation.by(angle, self.layout))

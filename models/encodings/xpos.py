@@ -8,14 +8,13 @@ inverse power, both counted from the middle of the sequence.
 import math
 
 import torch
-from torch import Tensor
 
 from models.bounds import Auto, Base, Factor, Positive
 from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.encodings.rope import RoPE, angles, table
 from models.ops.precision import double
-from models.ops.rotary import rotate_pairs
+from models.ops.rotary import PairRotation
 
 STRETCH = 32 * math.log(3.5)  # logarithm of the most that q and k are stretched, half of float32's range
 
@@ -50,12 +49,5 @@ class XPos(Encoding):
         zeta = (share + self.gamma) / (1 + self.gamma)  # what is left of each pair at distance scale_base
         power = (double(positions.at) - positions.span // 2) / self.scale_base
         stretch = zeta ** power[..., None]  # (T, D/2)
-        (q_cos, q_sin), (k_cos, k_sin) = table(angle, stretch), table(angle, 1 / stretch)
-
-        def rotate(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-            # the powers of zeta exceed the range of float16, not of bfloat16
-            q, k = (x.float() if x.dtype == torch.float16 else x for x in (q, k))
-            layout = self.rope.layout
-            return rotate_pairs(q, q_cos, q_sin, layout), rotate_pairs(k, k_cos, k_sin, layout)
-
-        return Effect(positions, rotate=rotate)
+        of_q, of_k = table(angle, stretch), table(angle, 1 / stretch)
+        return Effect(positions, rotate=PairRotation(of_q, of_k, self.rope.layout, is_wide=True))

@@ -12,15 +12,15 @@ from dataclasses import replace
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.change import Before, Change, Stage, split
+from models.change import Before, Change, Stage
 from models.effect import Adjust, ByDistance, ByPair, Content, Effect, Positions, Rotate, Values, tabulate
-from models.encoding import Encoding
 from models.encodings.abacus import Abacus
 from models.encodings.carope import CARoPE
 from models.encodings.grape import PathBias
 from models.encodings.learned import Learned
 from models.encodings.rope import RoPE
 from models.ops.precision import double
+from models.ops.rotary import PairRotation
 
 PLACES = ("positions", "distances", "frequencies", "biases")
 
@@ -33,6 +33,8 @@ class BFloat16(Change):
     """
 
     stage = Stage.POSITIONS
+    misfits = (Learned, Abacus, PathBias)  # which find tokens by their positions
+    fits_drawn = False
 
     def __init__(self, what: str = "all") -> None:
         super().__init__()
@@ -41,12 +43,6 @@ class BFloat16(Change):
             if place not in PLACES:
                 raise UsageError(f"extension.what={what} must be all, or some of {'+'.join(PLACES)}.")
         self.relative = "positions" not in self.what
-
-    @classmethod
-    def fits_to(cls, encoding: Encoding) -> bool:
-        """Return whether the change can be made: not to what finds tokens by their positions."""
-        is_table = isinstance(split(encoding)[0], Learned | Abacus | PathBias)
-        return encoding.draws == 1 and not is_table and super().fits_to(encoding)
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         at = round_to_bfloat16(positions.at) if "positions" in self.what else positions.at
@@ -60,7 +56,7 @@ class BFloat16(Change):
             log_decay = None if log_decay is None else round_to_bfloat16(log_decay)
             if isinstance(base, CARoPE):
                 angle = round_to_bfloat16(base.angle(layer.x))
-                effect = replace(effect, rotate=base.rotation(angle))
+                effect = replace(effect, rotate=PairRotation.by(angle, "interleaved"))
         score_scale, bias = (
             number and tabulate(number, moved) for number in (effect.score_scale, effect.bias)
         )

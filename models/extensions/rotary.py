@@ -12,10 +12,7 @@ class Rotary(Change):
 
     stage = Stage.ROTATION
     fits: ClassVar[tuple[type[Encoding], ...]] = (RoPE,)
-
-    @classmethod
-    def fits_to(cls, encoding: Encoding) -> bool:
-        return super().fits_to(encoding) and not encoding.is_late
+    fits_late = False
 
     def rope(self, before: Before) -> RoPE:
         return cast(RoPE, before.base)

@@ -12,7 +12,6 @@ from torch import Tensor
 from models.bounds import Auto, Count, Whole, tokens
 from models.change import Before, Change, Stage
 from models.effect import Effect, Positions, Regions, Window, tabulate
-from models.encoding import Encoding
 from models.extensions.two_regions import reindex
 
 
@@ -24,15 +23,12 @@ class Sinks(Change):
 
     stage = Stage.VISIBLE
     has_regions = True
+    fits_drawn = False
     relative, needs_causal = False, True
 
     def __init__(self, length: int, window: Count | Auto = "auto", sinks: Whole = 4) -> None:
         super().__init__()
         self.window, self.sinks = tokens("window", window, length - sinks), sinks
-
-    @classmethod
-    def fits_to(cls, encoding: Encoding) -> bool:
-        return encoding.draws == 1 and super().fits_to(encoding)
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         effect = before.at(positions)

@@ -9,21 +9,17 @@ from dataclasses import replace
 from models.bounds import Auto, Count, tokens
 from models.change import Before, Change, Stage
 from models.effect import Effect, Positions, Window
-from models.encoding import Encoding
 
 
 class Windowed(Change):
     """Equation: q_i·k_j/√D if i − j < `window`, else −∞."""
 
     stage = Stage.VISIBLE
+    fits_drawn = False  # positions that skip are no count of tokens
 
     def __init__(self, length: int, window: Count | Auto = "auto") -> None:
         super().__init__()
         self.window = tokens("window", window, length)
-
-    @classmethod
-    def fits_to(cls, encoding: Encoding) -> bool:
-        return encoding.draws == 1  # positions that skip are no count of tokens
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         effect = before.at(positions)

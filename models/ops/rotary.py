@@ -8,21 +8,44 @@ from torch import Tensor
 
 from models.ops.first_order import first_order
 
+Waves = tuple[Tensor, Tensor]  # cosine and sine of angles, as `rotate_pairs` takes them
+
 
 @dataclass(frozen=True)
 class PairRotation:
-    """A rotation of q and of k by the angles of cosines and sines, each as in `rotate_pairs`."""
+    """A rotation of q and of k by the angles of cosines and sines, after learned biases if there are any."""
 
-    of_q: tuple[Tensor, Tensor]
-    of_k: tuple[Tensor, Tensor]
+    of_q: Waves
+    of_k: Waves
     layout: str
+    biases: tuple[Tensor, Tensor] | None = None  # of q and of k, (H, 1, D)
+    is_wide: bool = False  # the numbers exceed the range of float16
+    is_pure: bool = True  # False: cosine and sine are those of no single angle
+
+    @classmethod
+    def by(cls, angle: Tensor, layout: str) -> "PairRotation":
+        """Return a rotation of q and k by the same angles, (T, F), (H, T, F) or (B, H or 1, T, F)."""
+        waves = angle.cos().float(), angle.sin().float()
+        return cls(waves, waves, layout)
 
     def __call__(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        if self.biases is not None:
+            q, k = q + self.biases[0].to(q.dtype), k + self.biases[1].to(k.dtype)
+        if self.is_wide:
+            q, k = (x.float() if x.dtype == torch.float16 else x for x in (q, k))
         return rotate_pairs(q, *self.of_q, self.layout), rotate_pairs(k, *self.of_k, self.layout)
+
+    def turns(self) -> tuple[Waves, Waves]:
+        """Return the waves of q and of k without their magnitudes."""
+        of_q, of_k = (
+            (cos / torch.hypot(cos, sin), sin / torch.hypot(cos, sin)) for cos, sin in (self.of_q, self.of_k)
+        )
+        return of_q, of_k
 
     @property
     def is_same_for_all_heads(self) -> bool:
-        return all(cos.dim() == 2 or cos.size(-3) == 1 for cos, _ in (self.of_q, self.of_k))
+        is_one = all(cos.dim() == 2 or cos.size(-3) == 1 for cos, _ in (self.of_q, self.of_k))
+        return is_one and self.biases is None
 
 
 def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, layout: str = "interleaved") -> Tensor:

@@ -1,7 +1,8 @@
-"""Learned sink (OpenAI, 2025, https://arxiv.org/abs/2508.10925): a place for attention without use.
+"""A place for attention without use: one more logit, which takes part in the softmax and reads nothing.
 
-Each head learns one more logit, which takes part in the softmax and reads nothing. gpt-oss is trained with
-it. It starts at 0, where it is the zero sink of StreamingLLM (2309.17453).
+Learned sinks (OpenAI, 2025, https://arxiv.org/abs/2508.10925): one for each head, as gpt-oss is trained. They
+start at 0, where they are the zero sink of StreamingLLM (2309.17453) and softmax-one (Miller, 2023,
+https://www.evanmiller.org/attention-is-off-by-one.html), which stays there.
 """
 
 from dataclasses import replace
@@ -27,3 +28,15 @@ class LearnedSink(Change):
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         return replace(before.at(positions), sink=self.logit.float()[:, None])
+
+
+class SoftmaxOne(Change):
+    """Softmax with 1 added to its denominator.
+
+    Equation: exp(z_ij) / (1 + Σ_t exp(z_it)) as the weight of key j.
+    """
+
+    stage = Stage.VISIBLE
+
+    def forward(self, positions: Positions, before: Before) -> Effect:
+        return replace(before.at(positions), sink=torch.zeros(1, 1, device=positions.at.device))

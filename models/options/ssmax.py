@@ -8,8 +8,7 @@ from models.effect import ByDistance, Effect, Positions
 
 
 class SSMax(Change):
-    """Any encoding, with logits multiplied by s ln n: s is learned for each head, n is the number of visible
-    keys.
+    """Logits multiplied by s ln n: s is learned for each head, n is the number of visible keys.
 
     s starts at the paper's example, 0.43: 1.8 times sharper than softmax at 64 tokens, 2.7 at 512.
 

@@ -53,8 +53,8 @@ def gallery_page() -> str:
     torch.manual_seed(0)
     first = Figure("wavelengths", {"turns": wavelengths()})
     groups = {
-        "Encodings": [*map(encoding_article, table.encodings())],
-        "Extensions": [*map(extension, table.extensions())],
+        "Encodings": [*map(encoding_article, table.encoding_rows())],
+        "Extensions": [*map(extension, table.extension_rows())],
     }
     second = Figure("order", {"change": order_maps()})
     figures = [article.figure for articles in groups.values() for article in articles if article.figure]
@@ -88,7 +88,7 @@ def order_maps() -> Spec:
     return combine(charts, "concat", title=title, columns=3, spacing=22, **place_beside(0, 260))
 
 
-def encoding_article(row: table.Method) -> Article:
+def encoding_article(row: table.EncodingRow) -> Article:
     built = load(row.name, **SHAPE)
     relative = "Relative" if row.relative else "Not relative"
     facts = f"Enters: {row.enters}. Parameters: {row.parameters:,}. {relative}."
@@ -96,7 +96,7 @@ def encoding_article(row: table.Method) -> Article:
     return article("encoding", row, facts, [*drawn, *maps(row.name)], "" if drawn else NOWHERE)
 
 
-def extension(row: table.Change) -> Article:
+def extension(row: table.ExtensionRow) -> Article:
     before = load("rope" if table.fits(row.name, "rope") else row.fits.split(", ")[0], **SHAPE)
     after = extend(row.name, before)
     parameters = f" Parameters: {row.parameters}." if row.parameters else ""
@@ -108,7 +108,7 @@ def extension(row: table.Change) -> Article:
 
 
 def article(
-    group: str, row: table.Method | table.Change, facts: str, charts: list[Spec], silent: str = ""
+    group: str, row: table.EncodingRow | table.ExtensionRow, facts: str, charts: list[Spec], silent: str = ""
 ) -> Article:
     said = sources.about(group, row.name), sources.comment(group, row.name)
     texts = [words(text) for text in said if text]

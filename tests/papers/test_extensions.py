@@ -11,16 +11,26 @@ from models.schedule import members
 from tests.papers.loops import SHAPE, content, logits_of, plain
 from tests.tolerance import agree
 
-BY_TABLE = {"none", "plain", "crop", "window", "sinks", "log_n", "drop", "temperature"}
+BY_TABLE = {
+    "none",
+    "plain",
+    "crop",
+    "window",
+    "sinks",
+    "log_n",
+    "drop",
+    "temperature",
+    "adaptive_temperature",
+}
 ANY = BY_TABLE | {"bfloat16"}
 FREQUENCIES = set(
     "pi ntk dynamic_linear dynamic_ntk partial_ntk yarn ntk_mixed llama3 longrope pose clipped_rope "
-    "mrrope_pro mrrope_uni resonance".split()
+    "mrrope_pro mrrope_uni randomized_yarn resonance".split()
 )
 REGIONS = {"rerope", "leaky_rerope", "self_extend", "lm_infinite", "dual_chunk", "string", "jet_long"}
 ROTARY = set(
     "evq_rope fm_rope hope_high_frequency irope lerope p_rope rope rope_bias rope_sink scale_invariant "
-    "window_rope".split()
+    "rove vo_rope window_rope".split()
 )
 
 
@@ -64,7 +74,7 @@ def test_errors_say_what_to_do(extension: str, parameters: dict[str, Any], says:
     assert says in str(error.value)
 
 
-SHORT = {"drop", "bfloat16", "pose", "clipped_rope", "resonance", "dual_chunk", "string"}
+SHORT = {"drop", "bfloat16", "pose", "randomized_yarn", "clipped_rope", "resonance", "dual_chunk", "string"}
 """Extensions that change short sequences as well."""
 
 

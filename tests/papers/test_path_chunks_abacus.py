@@ -43,6 +43,12 @@ def test_path_in_numbers() -> None:
         beta = 2 * (0.3 * torch.arange(T).double() - 0.5).sigmoid()[None, None]
         row = scores(Q, K, w, beta)[0, 0, -1]
         close(row, -0.047991506, 0.097765643, 0.171321186, 0.281829253, -0.079680504, 0.462496039)
+        total = torch.nn.functional.logsigmoid(0.5 * torch.arange(T).double() + 1).cumsum(0)
+        decay = total[-1] - total
+        with_gates = -0.533560299, -0.186389872, 0.014093682, 0.203491483, -0.109430923, 0.462496039
+        close(row + decay, *with_gates)
+        scaled = -0.290775903, -0.044312114, 0.092707434, 0.242660368, -0.094555713, 0.462496039
+        close(row + decay * 4**-0.5, *scaled)
 
 
 def test_directions_in_numbers() -> None:
@@ -60,16 +66,18 @@ def test_directions_in_numbers() -> None:
         )
 
 
-@pytest.mark.parametrize("forget", [False, True])
-def test_path_is_a_product_of_reflections(forget: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("gate", ["none", "unscaled", "scaled"])
+def test_path_is_a_product_of_reflections(gate: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token changes all keys before it, in order; gates add the logarithms of their values."""
     (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
-    encoding = perturb(load("path", **SHAPE, forget=forget))
+    encoding = perturb(load("path", **SHAPE, gate=gate))
     with torch.no_grad():
         raw = x @ encoding.down.weight.T @ encoding.up.weight.T
         w = directions(raw, encoding.taps, HEADS)[0]
         beta = 2 * (x @ encoding.strength.weight.T + encoding.strength.bias).sigmoid()[0]  # (T, H)
-        decay = encoding.gates.log_decay(x)[0] if forget else torch.zeros(HEADS, LENGTH)
+        decay = torch.zeros(HEADS, LENGTH)
+        if gate != "none":
+            decay = encoding.gates.log_decay(x)[0] / (math.sqrt(WIDTH) if gate == "scaled" else 1)
 
     def logit(h: int, i: int, j: int) -> float:
         key = k[0, h, j].double()

@@ -1,5 +1,6 @@
 """Positions that skip in each sequence (PoSE), and positions that are not integers."""
 
+import math
 from itertools import pairwise
 
 import pytest
@@ -50,6 +51,26 @@ def test_pose_is_interpolation_where_it_does_not_learn() -> None:
     agree(logits_of(pose().eval(), q, k), logits_of(extend("pi", load("rope", **SHAPE), factor=4), q, k))
     with pytest.raises(ValueError, match="must be a number"):
         extend("pose", load("rope", **SHAPE), factor="auto")
+
+
+def test_randomized_yarn() -> None:
+    """While it trains, YaRN's frequencies turn at a sorted sample of the target's positions; otherwise it is
+    YaRN."""
+    encoding = extend("randomized_yarn", load("rope", **SHAPE), factor=4)
+    bare, (q, k) = extend("yarn", load("rope", **SHAPE), factor=4), content(L)
+    frequencies = bare.changes[0].scaled(bare.base.frequencies(), 4.0, 10_000.0).tolist()
+    met = set()
+    for draw in range(60):
+        effect = encoding.train().effect_at(Positions.of(L, draw=draw))
+        at = effect.positions.at.tolist()
+        assert at == sorted(set(at))
+        met |= set(at)
+    assert met == set(range(4 * L))
+    expected = rotary(q, k, frequencies, lambda i, j: at[i] - at[j], magnitude=0.1 * math.log(4) + 1)
+    agree(logits(q, k, effect), expected)
+    agree(logits_of(encoding.eval(), q, k), logits_of(bare, q, k))
+    with pytest.raises(ValueError, match="must be a number"):
+        extend("randomized_yarn", load("rope", **SHAPE), factor="auto")
 
 
 def random_positions(length: int, draw: int = 0, **settings: object) -> list[float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tests.vectors import biases, contents, rotary, scaled
@@ -101,6 +102,7 @@ METHODS = (
     trained("fox", contents.fox),
     trained("carope", contents.carope),
     trained("dape_kerple", contents.dape_kerple),
+    trained("stick_breaking", contents.stick_breaking),
     trained("sinusoidal", contents.sinusoidal),
     trained("integer", contents.integer),
     Method(
@@ -123,6 +125,11 @@ METHODS = (
                  "(rope) or the fast part of the whole one (p_rope). At 25 % of 64 features the slowest "
                  "pair turns by 0.00032 or by 0.133 radians a token.",),
     ),
+    trained("hope_high_frequency", rotary.high_frequency),
+    trained("fm_rope", rotary.fm_rope),
+    trained("evq_rope", rotary.evq_rope),
+    trained("lerope", rotary.lerope),
+    trained("mobius_rope", rotary.mobius_rope),
     trained("rope_2d", rotary.rope_2d),
     trained("rope_bias", rotary.rope_bias),
     trained("window_rope", rotary.window_rope),
@@ -172,6 +179,16 @@ METHODS = (
         differs=("transformers chooses the divisors by the length of the call, vLLM by the longest possible "
                  "one, llama.cpp by what was allocated.",),
     ),
+    extension("mrrope_pro", partial(scaled.mrrope, is_uniform=False), *published(*LLAMA)),
+    extension("mrrope_uni", partial(scaled.mrrope, is_uniform=True), *published(*LLAMA)),
+    extension("clipped_rope", scaled.clipped_rope, *published(*LLAMA),
+              differs=("The authors clip 20 of 64 pairs at base 500,000 and 8,192 tokens.",)),
+    extension("resonance", scaled.resonance, *published(*LLAMA)),
+    extension("dual_chunk", scaled.dual_chunk,
+              differs=("ChunkLlama also sharpens logits, which its paper does not.",)),
+    extension("string", scaled.string_shift,
+              differs=("The authors' prefill counts the key at the border of both regions twice.",)),
+    extension("jet_long", scaled.jet_long),
     extension("rerope", scaled.rerope),
     extension("leaky_rerope", scaled.leaky_rerope,
               settings={"group": 4}),

@@ -116,3 +116,13 @@ def sinusoidal(case: Case) -> Numbers:
 
 def integer(case: Case) -> Numbers:
     return Numbers(embedding=lambda t: [1.0 + t] * case.width)
+
+
+def stick_breaking(case: Case) -> Numbers:
+    """List the logarithms of the weights: a token itself gets the rest of the stick."""
+
+    def logit(h: int, i: int, j: int) -> float:
+        left = math.fsum(-softplus(case.product(h, i, m)) for m in range(j + 1 if j < i else 0, i))
+        return left - softplus(-case.product(h, i, j)) if j < i else left
+
+    return Numbers(logit)

@@ -3,6 +3,7 @@
 import cmath
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tests.vectors.case import Case, Logit, Numbers, Row, by_rule, softplus
 
@@ -130,3 +131,32 @@ def scale_invariant(case: Case) -> Numbers:
         return math.sqrt(1 - bias(h, i, j)) * product(h, i, j) + bias(h, i, j)
 
     return Numbers(logit, bias=bias, inv_freq=plain.inv_freq)
+
+
+def high_frequency(case: Case) -> Numbers:
+    """Stop the pairs that complete no turn within the training length."""
+    plain = geometric(case.head_width)
+    return rotated(case, [f if f * case.trained_length >= 2 * math.pi else 0.0 for f in plain])
+
+
+def fm_rope(case: Case) -> Numbers:
+    return rotated(case, geometric(case.head_width, case.trained_length))
+
+
+def evq_rope(case: Case) -> Numbers:
+    pairs, tau = case.head_width // 2, 1.414
+    middles = [(n + 0.5) / pairs for n in range(pairs)]
+    return rotated(case, [BASE ** (math.asinh((1 - u) * math.sinh(tau)) / tau - 1) for u in middles])
+
+
+def lerope(case: Case) -> Numbers:
+    a = by_rule(case.head_width // 2)
+    frequencies = [f * n for f, n in zip(geometric(case.head_width), a, strict=True)]
+    return replace(rotated(case, frequencies), parameters={"a": a})
+
+
+def mobius_rope(case: Case) -> Numbers:
+    """Let the first quarter of the heads, at least one, turn by odd multiples of pi within L."""
+    odd = [math.pi * (2 * n + 1) / case.trained_length for n in range(case.head_width // 2)]
+    twisted, plain = turned(case, odd), turned(case, geometric(case.head_width))
+    return Numbers(lambda h, i, j: (twisted if h < max(1, case.heads // 4) else plain)(h, i, j))

@@ -166,3 +166,58 @@ def window(case: Case) -> Numbers:
 
 def log_n(case: Case) -> Numbers:
     return sharpened(case, Numbers(turned(case, plain(case))))
+
+
+def dual_chunk(case: Case) -> Numbers:
+    """Chunks of 5/8 L; a query stands at most 3/4 L from a key."""
+    size, farthest = 5 * case.trained_length // 8, 3 * case.trained_length // 4
+
+    def distance(i: int, j: int) -> int:
+        behind = i // size - j // size
+        query = {0: i % size, 1: min(i % size + size, farthest)}.get(behind, farthest)
+        return query - j % size
+
+    return at_distances(case, distance)
+
+
+def string_shift(case: Case) -> Numbers:
+    """Keys from a third of L on, or further in long sequences, start again at L/64; logits grow."""
+    kept = max(1, case.trained_length // 64)
+    start = max(case.trained_length // 3, case.length - case.trained_length + kept)
+    logit = turned(
+        case,
+        plain(case),
+        lambda i, j: i - j if i - j < start else i - j - start + kept,
+        0.1 * math.log(2) + 1,
+    )
+    return Numbers(logit, inv_freq=plain(case))
+
+
+def jet_long(case: Case) -> Numbers:
+    near, group = case.trained_length // 16, math.ceil(case.length / case.trained_length)
+    return at_distances(case, lambda i, j: i - j if i - j <= near else i // group - j // group)
+
+
+def clipped_rope(case: Case) -> Numbers:
+    """Fade the pairs that complete no turn within L, from the first to the last."""
+    slow = [f for f in plain(case) if f * case.trained_length < 2 * math.pi]
+    fades = [(1 + math.cos(math.pi * n / (len(slow) - 1))) / 2 for n in range(len(slow))]
+    faded = [f * fade for f, fade in zip(slow, fades, strict=True)]
+    return rotated(case, [*plain(case)[: -len(slow)], *faded])
+
+
+def mrrope(case: Case, is_uniform: bool) -> Numbers:
+    turns = [case.trained_length * f / (2 * math.pi) for f in plain(case)]
+    last = max((n for n, t in enumerate(turns) if t > 32), default=-1)
+    between = max(1, next((n for n, t in enumerate(turns) if t < 1), len(turns)) - last)
+    result = []
+    for n, f in enumerate(plain(case)):
+        c = min(max(n - last, 0), between)
+        share = c / between if is_uniform else c * (c + 1) / (between * (between + 1))
+        result.append(f * factor_of(case) ** -share)
+    return rotated(case, result)
+
+
+def resonance(case: Case) -> Numbers:
+    waves = [round(2 * math.pi / f) for f in yarn_frequencies(case)]
+    return rotated(case, [2 * math.pi / wave for wave in waves], 0.1 * math.log(factor_of(case)) + 1)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from models.sources import source
+from models.sources import paper_and_link
 from tests.vectors.case import RULES, Case, Numbers
 from tests.vectors.catalogue import METHODS, Method
 
@@ -86,7 +86,7 @@ def waves(numbers: Numbers, position: int) -> dict[str, list[float]]:
 
 def contents(method: Method) -> dict[str, Any]:
     """Return what the file of a method holds."""
-    paper, link = source("extension" if method.is_extension else "encoding", method.name)
+    paper, link = paper_and_link("extension" if method.is_extension else "encoding", method.name)
     return {
         "format": 1, "method": method.name, "of": "rope" if method.is_extension else "encoding",
         "source": {"paper": paper, "link": link}, "inputs": RULES, "tolerance": TOLERANCE,

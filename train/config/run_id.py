@@ -19,6 +19,7 @@ NOT_IN_RUN = {
     "report": "it is made from the rows",
     "wandb": "a view of the run",
     "logger": "a view of the training",
+    "encoding.title": "a label in the report",
     "encoding.family": "a label in the report",
     "encoding.paper": "a label in the report",
     "encoding.link": "a label in the report",

@@ -88,6 +88,7 @@ class ModelConfig(Section):
 class EncodingConfig(Section, extra="allow"):
     """The class of the method in `_target_`, and its parameters."""
 
+    title: str | None = None  # its full name
     family: str | None = None  # of methods, in the report
     paper: str | None = None  # authors and year
     link: str | None = None
