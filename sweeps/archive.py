@@ -25,7 +25,7 @@ from train.results.run_folder import (
     finished_id,
     write_arrays,
     write_done,
-    write_text,
+    write_whole,
 )
 
 
@@ -89,7 +89,7 @@ def unpack(archive: Path, folder: Path) -> int:
         if (place / DONE).exists():
             continue
         place.mkdir(parents=True, exist_ok=True)
-        write_text(place / RUN, run.about.model_dump_json(exclude_unset=True))
+        write_whole(place / RUN, run.about.model_dump_json(exclude_unset=True))
         write_rows(place / RESULTS, run.rows)
         write_arrays(place / DOCUMENTS, run.documents)
         write_done(place, ids[run.folder.name])

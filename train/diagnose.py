@@ -30,7 +30,7 @@ from train.evaluation.extensions import extended_models
 from train.fit.processes import prepare_process
 from train.fit.trainer import restore_run
 from train.results.protocols import position_bins
-from train.results.run_folder import write_text
+from train.results.run_folder import write_whole
 
 FAR = 1 << 62  # longer than any sequence
 # length as the data count it, tokens (N, T), which targets count (N, T)
@@ -115,7 +115,7 @@ def entry() -> None:
             draw = function("pictures", settings.pop("pictures"))
             config = Config.of(trained_settings(settings))
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
-        write_text(folder / "diagnostics.json", json.dumps(asdict(diagnosis)))
+        write_whole(folder / "diagnostics.json", json.dumps(asdict(diagnosis)))
         pictures = draw(asdict(diagnosis), folder)
         print(*diagnosis.sentences, *pictures, sep="\n", flush=True)
 

@@ -11,6 +11,8 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from train.results.run_folder import write_whole
+
 HERE = Path(__file__).parent
 VEGA_LITE = "6.1"  # in 6.4 the point next to the pointer has no tooltip
 THEME = yaml.safe_load((HERE / "theme.yml").read_text())
@@ -44,10 +46,9 @@ class Figure:
         files."""
         import vl_convert
 
-        folder.mkdir(parents=True, exist_ok=True)
         drawn, files = self.svg(), [folder / f"{self.name}.png", folder / f"{self.name}.svg"]
-        files[0].write_bytes(vl_convert.svg_to_png(drawn, scale=2))
-        files[1].write_text(drawn)
+        write_whole(files[0], vl_convert.svg_to_png(drawn, scale=2))
+        write_whole(files[1], drawn)
         return files
 
 

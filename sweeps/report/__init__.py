@@ -12,6 +12,7 @@ from sweeps.report.page import page
 from sweeps.results import Sweep, load_sweep, path_text
 from sweeps.table import read_tables
 from sweeps.tables.terminal import show, terminal_text
+from train.results.run_folder import write_whole
 
 WIDTH = 150  # of table.txt
 
@@ -27,10 +28,10 @@ def make(
     sweep, console = load_sweep(folder), Console(markup=False)  # messages and names hold brackets
     comparisons = compared(sweep, reference, TOLERANCE if tolerance is None else tolerance)
     into.mkdir(parents=True, exist_ok=True)
-    write(into / "table.txt", terminal_text(sweep, comparisons, WIDTH))
+    write_whole(into / "table.txt", terminal_text(sweep, comparisons, WIDTH))
     show(sweep, comparisons, console)
     drawn = figures(comparisons, [job.name for job in sweep.missing])
-    write(into / "report.html", page(sweep, comparisons, drawn))
+    write_whole(into / "report.html", page(sweep, comparisons, drawn))
     saved = [
         file for by_kind in drawn for figure in by_kind.values() for file in figure.save(into / "figures")
     ]
@@ -55,10 +56,3 @@ def compared(sweep: Sweep, reference: str | None = None, tolerance: float = TOLE
             f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
         )
     return found
-
-
-def write(file: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    aside = file.with_name(file.name + ".part")
-    aside.write_text(text, encoding="utf-8")
-    aside.replace(file)

@@ -24,6 +24,7 @@ from sweeps.report.diagnostics import diagnoses
 from sweeps.results import UNREADABLE, load_sweep, path_text
 from sweeps.tables.methods import method_table, sides_table
 from sweeps.tables.runs import fairness_table
+from tests.harm import files_of_at_most
 from tests.sweeps.synthetic import (
     comparison_of,
     edit,
@@ -85,6 +86,22 @@ def test_a_report_may_be_written_elsewhere_where_one_was(
     make(folder, into=into)
     assert not (into / "figures/of_before.png").exists()
     assert (into / "figures/loss_by_length.png").exists()
+
+
+def test_a_full_disk_leaves_the_old_report_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command ends with one sentence, which names the file."""
+    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL)
+    make(folder)
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    monkeypatch.setattr(sys, "argv", ["report", str(folder)])
+    for size in (0, 40_000, len(before[folder / "report.html"]) - 1):
+        with files_of_at_most(size), pytest.raises(SystemExit) as stopped:
+            command(main)
+        assert stopped.value.code == 2
+        assert capsys.readouterr().err.startswith("yardstick: File too large (")
+        assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
 
 
 def test_equal_methods_are_not_separated(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from conf.errors import OBEYED, UsageError
 from data.disk import read_file
 from train.config.validation import STRICT, Section, detail
-from train.results.run_folder import check_finished, finished_id, write_text
+from train.results.run_folder import check_finished, finished_id, write_whole
 
 ANSWERS, DEPTH = "answers", "depth_"  # protocols of problems: all of a length, and those with a depth
 CHANCE = "chance"  # the metric of the majority baseline: always the most frequent token
@@ -84,7 +84,7 @@ ROW = TypeAdapter(Row)
 
 def write_rows(file: Path, rows: Iterable[Row]) -> None:
     """Write a results file, whole or not at all."""
-    write_text(file, row_lines(rows))
+    write_whole(file, row_lines(rows))
 
 
 def read_rows(file: Path) -> list[Row]:

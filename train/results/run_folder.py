@@ -25,10 +25,10 @@ TEXT = re.compile(r"# ([0-9a-f]{8})\n((?:[0-9a-f]{64}  [\w.-]+\n)+)")
 OUT_OF_MEMORY = "out_of_memory"  # the metric that marks a length at which memory ran out
 
 
-def write_text(file: Path, text: str) -> None:
-    """Write a text in UTF-8, whole or not at all."""
+def write_whole(file: Path, content: str | bytes) -> None:
+    """Write a file, text in UTF-8, whole or not at all. An error of the disk names the file."""
     with atomic_write(file) as out:
-        out.write(text.encode())
+        out.write(content.encode() if isinstance(content, str) else content)
 
 
 def write_arrays(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -44,10 +44,10 @@ def write_results(
     for old in (DONE, RESULTS):
         (folder / old).unlink(missing_ok=True)
     write_arrays(folder / DOCUMENTS, scores)
-    write_text(folder / RUN, json.dumps(about, indent=1))
+    write_whole(folder / RUN, json.dumps(about, indent=1))
     for name, file in kept.items():
         link_or_copy(file, folder / name)
-    write_text(folder / RESULTS, rows)
+    write_whole(folder / RESULTS, rows)
 
 
 def link_or_copy(source: Path, target: Path) -> None:
@@ -63,7 +63,7 @@ def write_done(folder: Path, run_id: str) -> None:
     """Write DONE for the files of a run folder."""
     names = sorted(NEEDED | weights_and_tokenizer(folder))
     lines = [f"{of_content(folder / name)}  {name}\n" for name in names]
-    write_text(folder / DONE, f"# {run_id}\n{''.join(lines)}")
+    write_whole(folder / DONE, f"# {run_id}\n{''.join(lines)}")
 
 
 def weights_and_tokenizer(folder: Path) -> set[str]:
