@@ -18,6 +18,7 @@ class Encoding(nn.Module):
     prefix: bool = True  # what comes after a token does not change its logits
     needs_causal: bool = False  # undefined without the causal mask
     needs_whole: bool = False  # undefined between whole positions
+    whole_layers: int = 0  # first layers with whole positions, which read none of its parameters
     has_state: bool = False  # a layer reads what the layers before it left
     receptive_field: int = 1  # tokens, up to its own, whose content decides what one token does in a layer
     draws: int = 1  # that the sequences of an evaluation take in turn; 1: nothing is drawn

@@ -27,7 +27,7 @@ def tiny_config(target: str, parameters: list[str]) -> Config:
     if "." in target:
         name = target.rpartition(".")[2]
         chosen = ["encoding=nope", f"encoding._target_={target}", f"names.encoding={name}"]
-    settings = [f"+encoding.{item}" if "." in target else f"encoding.{item}" for item in parameters]
+    settings = [f"++encoding.{item}" if "." in target else f"encoding.{item}" for item in parameters]
     return compose_config(*chosen, *settings, *TINY)
 
 

@@ -1,9 +1,10 @@
 """Conformance: whether a method does what its class declares."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -115,18 +116,13 @@ def check_gradients(model: GPT) -> Finding:
     model.zero_grad()
     weights = torch.randn(1, LENGTH, 1, generator=torch.Generator().manual_seed(7))
     (model(token_ids(LENGTH)) * weights).sum().backward()
-    parameters = [(n, p) for n, p in model.named_parameters() if n.startswith("encodings.")]
-    read = {n.split(".", 2)[2] for n, p in parameters if p.grad is not None}  # in a layer, if not in all
-    bad = [
-        n
-        for n, p in parameters
-        if (
-            n.split(".", 2)[2] not in read
-            if p.grad is None
-            else not (p.grad.isfinite().all() and p.grad.any())
-        )
-    ]
-    count = sum(p.numel() for _, p in parameters)
+    bad, count = [], 0
+    for number, encoding in enumerate(cast(Iterable[Encoding], model.encodings)):
+        for name, parameter in encoding.named_parameters():
+            count += parameter.numel()
+            is_right = parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any()
+            if not is_right and number >= encoding.whole_layers:
+                bad.append(f"encodings.{number}.{name}")
     if bad:
         return Finding(False, f"No gradient, or none that is finite and not 0: {', '.join(bad)}.")
     return Finding(True, f"Each of its {count:,} parameters learns." if count else "It has no parameters.")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from models.registry import names
+from models.encoding import Encoding
 from tests.composing import composed
+from tests.conftest import ENCODINGS
 from tests.train.checks.test_effects import HEAD, plant
 from train.methods import conformance
 from train.methods.check import TINY, tiny_config
@@ -18,8 +19,18 @@ def timed_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conformance, "STEPS", 1)
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_encoding_does_what_it_says(name: str) -> None:
+def of_each_kind() -> list[str]:
+    """Return the first method with each combination of what an encoding declares."""
+    declared = [name for name in vars(Encoding) if name in Encoding.__annotations__ and name != "shape"]
+    kinds = {
+        tuple(bool(getattr(method.built, name)) for name in declared): method.encoding
+        for method in reversed(ENCODINGS)
+    }
+    return [*kinds.values(), "repo"]
+
+
+@pytest.mark.parametrize("name", of_each_kind())
+def test_a_method_does_what_it_says(name: str) -> None:
     found = list(findings(tiny_config(name, []), composed("encoding=rope", *TINY)))
     assert len(found) == 8
     assert [finding.text for finding in found if not finding.is_right] == []
@@ -37,10 +48,16 @@ def test_every_encoding_does_what_it_says(name: str) -> None:
          "No gradient, or none that is finite and not 0: encodings.0.slopes."),
         ("return Effect(positions, embed=lambda x: x + (at.to(x.dtype).sin() * self.slopes[0])[:, None])",
          "In bfloat16 its numbers are lost"),
+        ("return Effect(positions)\n"
+         "    def at_layer(self, effect, layer):\n"
+         "        return effect if layer.number == 2 else Effect(effect.positions, bias=ByDistance(\n"
+         "            lambda d: self.slopes * -d.abs().float()))",
+         "No gradient, or none that is finite and not 0: encodings.2.slopes."),
     ],
-    ids=["shift", "prefix", "gradient", "precision"],
+    ids=["shift", "prefix", "gradient", "precision", "a layer"],
 )  # fmt: skip
 def test_a_fault_is_named(lines: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(f"{HEAD}        at = positions.at\n        {lines}\n", tmp_path, monkeypatch)
-    found = findings(tiny_config("mine.Mine", []), composed("encoding=rope", *TINY))
+    more = ["share=false"] if "at_layer" in lines else []
+    found = findings(tiny_config("mine.Mine", more), composed("encoding=rope", *TINY))
     assert any(sentence in finding.text for finding in found if not finding.is_right)
