@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from sweeps.comparison import CONTROLS, SHARES, Comparison, Values, plain_value, unit
+from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Caption, Spec
-from sweeps.drawing.lines import Axes, Line
-from sweeps.drawing.panels import panels
+from sweeps.drawing.line_rows import Axes
+from sweeps.drawing.lines import line_panels
 from sweeps.gain import extended
 from sweeps.numbers import plural, tokens
 from sweeps.statistics import estimate
@@ -37,56 +37,47 @@ def views(comparison: Comparison, protocol: str, metric: str) -> Iterator[tuple[
     sample = extended(comparison.table.sample(protocol, metric), "none")
     if not np.isfinite(sample).all(axis=1).any():
         return
-    noun, y = metric.replace("_", " "), unit(metric)
-    yield f"{noun} ({protocol})", line_chart(comparison, (protocol, metric), sample, (y, ""))
+    place, noun, y = (protocol, metric), metric.replace("_", " "), unit(metric)
+    yield f"{noun} ({protocol})", metric_chart(comparison, place, sample, (y, ""))
     if metric not in ("loss", comparison.metric):
         return
-    lengths = sample.index.get_level_values("length")
-    if protocol != BY_POSITION and (lengths == comparison.trained).any():
+    if protocol != BY_POSITION and comparison.trained in sample.index.unique("length"):
         home = [(method, comparison.trained, seed) for method, _, seed in sample.index]
-        change = sample - sample.reindex(home).to_numpy()
-        axis = f"change in {y}", "at the training length"
+        change, axis = sample - sample.reindex(home).to_numpy(), (f"change in {y}", "at the training length")
         view = f"{noun}: change since the training length ({protocol})"
-        yield view, line_chart(comparison, (protocol, metric), change, axis)
-    if len(comparison.order) > 1 and comparison.reference in sample.index.unique("method"):
-        keys = [(comparison.reference, length, seed) for _, length, seed in sample.index]
-        difference = sample - sample.reindex(keys).to_numpy()
-        axis = f"{y}, minus that of {comparison.reference}", comparison.reference
-        view = f"{noun}: difference from {comparison.reference} ({protocol})"
-        yield view, line_chart(comparison, (protocol, metric), difference, axis)
+        yield view, metric_chart(comparison, place, change, axis)
+    reference = comparison.reference
+    if len(comparison.order) > 1 and reference in sample.index.unique("method"):
+        keys = [(reference, length, seed) for _, length, seed in sample.index]
+        difference, axis = (
+            sample - sample.reindex(keys).to_numpy(),
+            (f"{y}, minus that of {reference}", reference),
+        )
+        yield (
+            f"{noun}: difference from {reference} ({protocol})",
+            metric_chart(comparison, place, difference, axis),
+        )
 
 
-def line_chart(
+def metric_chart(
     comparison: Comparison, place: tuple[str, str], sample: pd.DataFrame, axis: tuple[str, str]
 ) -> Spec:
-    """Draw a line for each method, with the same colour in every figure; many lines share panels by family.
+    """Draw a curve for each method, with the same colour in every figure; many curves share panels by family.
     `axis`: its label, and the meaning of the line at zero."""
     (protocol, metric), (label, zero) = place, axis
-    lengths = [int(n) for n in sorted(sample.index.unique("length"))]
-    seeds = sample.index.unique("seed")
-    estimates = estimate(sample, comparison.table.windows)
-    by_seed = weighted_means(comparison, sample).unstack("seed")
-    is_main = place == comparison.main and not zero
-    lines, styles = [], dict[str, str]()
-    for name in (name for name in comparison.order if name in sample.index.unique("method")):
-        (group, number), thin = comparison.panel(name), controls(comparison, name, lengths) if is_main else {}
-        styles |= {control: STYLES[control] for control in thin}
-        lines.append(
-            Line(
-                name, lengths, at(estimates["value"], name, lengths), at(estimates["low"], name, lengths),
-                at(estimates["high"], name, lengths), [at(by_seed[seed], name, lengths) for seed in seeds],
-                controls=thin, panel=group, place=number, is_whole=name == comparison.reference,
-                scattered=is_main and name in comparison.two_groups, source=comparison.source(name),
-            )
-        )  # fmt: skip
-    spread = ": lines are means over seeds, bands span all seeds" if len(seeds) > 1 else ""
-    thin_lines = ", ".join(f"{name} ({style})" for name, style in styles.items())
-    note = f"{comparison.title}; {plural(len(seeds), 'seed')}{spread}"
-    note += f"; thin lines are controls: {thin_lines}" if thin_lines else ""
-    noun = unit(metric).split(",")[0].capitalize()
+    is_main, noun = place == comparison.main and not zero, unit(metric).split(",")[0].capitalize()
+    table = curve_table(comparison, sample, is_main)
+    seeds, styles = (
+        sample.index.get_level_values("seed").nunique(),
+        [name for name in STYLES if name in table],
+    )
+    spread = ": lines are means over seeds, bands span all seeds" if seeds > 1 else ""
+    note = f"{comparison.title}; {plural(seeds, 'seed')}{spread}"
+    if styles:
+        note += f"; thin lines are controls: {', '.join(f'{name} ({STYLES[name]})' for name in styles)}"
     caption, x = Caption(f"{noun} against evaluated length", note), comparison.axis(protocol)
     if protocol == BY_POSITION:
-        caption = Caption(f"Loss by position in {tokens(max(lengths))} tokens", SHAPE)
+        caption = Caption(f"Loss by position in {tokens(int(table['length'].max()))} tokens", SHAPE)
         x = f"position in the context, tokens ({BY_POSITION})"
     axes = Axes(
         caption, x, label, comparison.trained, zero,
@@ -94,33 +85,38 @@ def line_chart(
         share=metric in SHARES,
         chance=list(comparison.chance.items()) if (metric, zero) == ("accuracy", "") else [],
     )  # fmt: skip
-    return panels(lines, axes)
+    return line_panels(table, axes)
 
 
-def weighted_means(comparison: Comparison, sample: pd.DataFrame) -> pd.Series:
-    """Return the means over documents."""
-    if sample.shape[1] < 2:
-        return sample.iloc[:, 0]
-    weights = comparison.table.windows[sample.columns]
-    return (sample * weights).sum(axis=1, skipna=False) / weights.sum()
+def curve_table(comparison: Comparison, sample: pd.DataFrame, is_main: bool) -> pd.DataFrame:
+    """Return the mean of each method and length with its interval and the band of its seeds; in the main
+    chart with controls, and with the seeds themselves where they fall into two groups."""
+    windows = comparison.table.windows
+    table = estimate(sample, windows)[["value", "low", "high"]]
+    weights = windows[sample.columns] if sample.shape[1] > 1 else np.ones(1)
+    by_seed = ((sample * weights).sum(axis=1, skipna=False) / np.sum(weights)).unstack("seed")
+    if by_seed.shape[1] > 1:
+        table = table.assign(least=by_seed.min(axis=1), most=by_seed.max(axis=1))
+    if is_main:
+        table = pd.concat([table, *controls(comparison)], axis=1).loc[table.index]
+        is_scattered = by_seed.index.get_level_values("method").isin(comparison.two_groups)
+        table["points"] = by_seed[is_scattered].apply(list, axis=1) if is_scattered.any() else None
+    names, lengths = table.index.unique("method"), sorted(table.index.unique("length"))
+    every = pd.MultiIndex.from_product([[n for n in comparison.order if n in names], lengths])
+    table = table.reindex(every.set_names(["name", "length"])).reset_index()
+    panel, place = zip(*map(comparison.panel, table["name"]), strict=True)
+    return table.assign(
+        panel=panel, place=place, source=table["name"].map(comparison.source),
+        is_whole=table["name"] == comparison.reference,
+    )  # fmt: skip
 
 
-def at(values: pd.Series, name: str, lengths: list[int]) -> Values:
-    return [plain_value(values.get((name, length))) for length in lengths]
-
-
-def controls(comparison: Comparison, name: str, lengths: list[int]) -> dict[str, Values]:
-    """Return the values of a method under each control: the fair ones, and the best temperature."""
+def controls(comparison: Comparison) -> Iterator[pd.Series]:
+    """Yield the values under each control by method and length: the fair ones, and the best temperature."""
     places = {control: (comparison.protocol, control) for control in CONTROLS}
     places |= FAIR_CONTROLS if comparison.metric == "loss" else {}
-    result = {}
     for control, (protocol, extension) in places.items():
-        means = (
-            comparison.table.value(protocol, comparison.metric)
-            .groupby(level=["method", "extension", "length"])
-            .mean()
-        )
-        values = [plain_value(means.get((name, extension, length))) for length in lengths]
-        if any(value is not None for value in values):
-            result[control] = values
-    return result
+        values = comparison.table.value(protocol, comparison.metric)
+        values = values[values.index.get_level_values("extension") == extension]
+        if np.isfinite(values).any():
+            yield values.groupby(level=["method", "length"]).mean().rename(control)

@@ -10,14 +10,12 @@ same_tokens at n under a window of L, C same_tokens at n. The change C - A is
 The last two together, C - B, are what context past L brings besides.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.drawing.figure import Caption, Row, Spec, facet, panel, place_beside
-from sweeps.drawing.lines import Line, limits
+from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
+from sweeps.drawing.line_rows import COLUMNS, limits
 from sweeps.gain import extended, mean
 from sweeps.numbers import signed, times
 from sweeps.statistics import estimate
@@ -46,16 +44,16 @@ layer:
         field: part
         scale: {domain: $parts, range: $colours}
         legend: {orient: top, title: null}
-      tooltip: {field: _told}
+      tooltip: {field: _tooltip}
   - transform: [{filter: "datum._kind === 'zero'"}]
     mark: {type: rule, size: 1.1}
     encoding: {x: null, y: {<<: *y, field: value}}
   - transform: [{filter: "datum._kind === 'dot'"}]
     mark: {type: circle, size: 18, color: var(--ink), opacity: 1, stroke: var(--paper)}
-    encoding: {y: {<<: *y, field: value}, tooltip: {field: _told}}
+    encoding: {y: {<<: *y, field: value}, tooltip: {field: _tooltip}}
   - transform: [{filter: "datum._kind === 'off'"}]
     mark: {type: text, fontSize: 9, dy: -5, color: var(--ink)}
-    encoding: {y: {<<: *y, field: _top}, text: {field: _text}, tooltip: {field: _told}}
+    encoding: {y: {<<: *y, field: _top}, text: {field: _text}, tooltip: {field: _tooltip}}
 """
 
 
@@ -98,14 +96,32 @@ def complete_parts(found: pd.DataFrame) -> pd.DataFrame:
 def decomposition(comparison: Comparison) -> dict[str, Spec]:
     """Draw losses above zero, gains below, and the whole change as a dot."""
     found = decompose(comparison.table)
-    names = [name for name in comparison.order if len(found) and name in found.index.unique("method")]
-    if not names:
+    if found.empty:
         return {}
-    panels = {name: list(bars(found.xs(name, level="method"))) for name in names}
-    ends = [[end for *_, end in pieces] for pieces in panels.values()]
-    axis = limits([Line("", [0] * len(each), [*each]) for each in ends], zero=True, share=False)
-    rows = [row for name in names for row in rows_of(comparison, name, found, panels[name], axis[1])]
-    parts = list(dict.fromkeys(str(row["part"]) for row in rows if row["_kind"] == "bar"))
+    wide = found["value"].unstack("part", sort=False).dropna(subset=[WHOLE]).drop(columns=WHOLE)
+    wide = wide.loc[sorted(wide.index, key=lambda key: (comparison.order.index(key[0]), key[1]))]
+    wholes = found["value"].xs(WHOLE, level="part").reindex(wide.index)
+    rises, falls = wide.clip(lower=0).cumsum(axis=1), wide.clip(upper=0).cumsum(axis=1)
+    ends = rises.where(wide > 0, falls)
+    bars = pd.DataFrame({"value": wide.stack(), "_end": ends.stack()}).dropna().reset_index()
+    bars = bars.assign(_kind="bar", _start=bars["_end"] - bars["value"])
+    columns = [*COLUMNS, "is_whole"]
+    axis = limits(
+        bars.assign(name=bars["method"], panel="", value=bars["_end"]).reindex(columns=columns), True, False
+    )
+    off = [f"▲{signed(value, 1)}" for value in wholes]
+    dots = wholes.to_frame("value").assign(part=WHOLE, _top=axis[1], _text=off)
+    dots["_kind"] = np.where(wholes > axis[1], "off", "dot")
+    rows = pd.concat([bars, dots.reset_index()])
+    rows["_times"] = [times(n, comparison.trained) for n in rows["length"]]
+    rows["_tooltip"] = [
+        f"{key[0]} at {key[1]:,}: {signed(wholes[key])}\n"
+        + ", ".join(f"{part} {signed(value)}" for part, value in wide.loc[key].dropna().items())
+        for key in zip(rows["method"], rows["length"], strict=True)
+    ]
+    zeros = pd.DataFrame({"_kind": "zero", "method": rows["method"].unique(), "value": 0.0})
+    rows = pd.concat([rows, zeros])
+    parts = list(bars["part"].unique())
     colours = [COLOURS[part] for part in parts]
     chart = panel(PANEL, axis=axis, parts=parts, colours=colours, title="nats per token")
     caption = Caption(
@@ -113,36 +129,3 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
         f"{comparison.title}; same_tokens; dot: the whole change",
     )
     return {"parts": facet(chart, rows, "method", 6, caption) | place_beside(0, 130)}
-
-
-def bars(parts: pd.DataFrame) -> Iterator[tuple[int, str, float, float]]:
-    """Yield the length, the part, the beginning and the end of each bar, from zero on."""
-    for length, each in parts["value"].drop(WHOLE, level="part").groupby(level="length"):
-        ends = {True: 0.0, False: 0.0}
-        for (part, _), value in each.items():
-            start, ends[value > 0] = ends[value > 0], ends[value > 0] + value
-            yield int(length), part, start, ends[value > 0]
-
-
-def rows_of(
-    comparison: Comparison,
-    name: str,
-    found: pd.DataFrame,
-    pieces: list[tuple[int, str, float, float]],
-    high: float,
-) -> Iterator[Row]:
-    yield {"_kind": "zero", "method": name, "value": 0}
-    for (length,), whole in (
-        found["value"].xs((WHOLE, name), level=("part", "method")).groupby(level=["length"])
-    ):
-        value = float(whole.iloc[0])
-        here = [piece for piece in pieces if piece[0] == length]
-        told = ", ".join(f"{part} {signed(end - start)}" for _, part, start, end in here)
-        about: Row = {"method": name, "length": length, "_times": times(length, comparison.trained)}
-        about["_told"] = f"{name} at {length:,}: {signed(value)}\n{told}"
-        for _, part, start, end in here:
-            yield {"_kind": "bar", **about, "part": part, "value": end - start, "_start": start, "_end": end}
-        if np.isfinite(value):
-            row = {"_kind": "dot", **about, "part": WHOLE, "value": value}
-            off = {"_kind": "off", "_top": high, "_text": f"▲{signed(value, 1)}"}
-            yield row if value <= high else row | off

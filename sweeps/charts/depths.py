@@ -1,7 +1,11 @@
 """Accuracy by length and depth: a heat map for each method, all on the same scale."""
 
-from sweeps.comparison import Comparison, plain_value
-from sweeps.drawing.figure import Caption, Row, Spec, facet, panel, place_beside
+from math import isnan
+
+import pandas as pd
+
+from sweeps.comparison import Comparison
+from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
 from train.results.rows import DEPTH
 
 PANEL = """
@@ -48,24 +52,31 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
     depths = sorted(
         p for p, metric in comparison.table.measured if p.startswith(DEPTH) and metric == "accuracy"
     )
-    values = {depth: comparison.estimates(depth, "accuracy")["value"] for depth in depths}
-    rows: list[Row] = []
-    for name in comparison.order:
-        for depth in depths:
-            for length in comparison.lengths:
-                value = plain_value(values[depth].get((name, "none", length)))
-                row: Row = {"method": name, "length": length, "depth": depth.removeprefix(DEPTH)}
-                rows.append(row | {"value": value, "_text": short_number(value)})
-    if not rows:
+    if not depths:
         return {}
+    found = pd.concat(
+        {depth: comparison.estimates(depth, "accuracy")["value"] for depth in depths}, names=["depth"]
+    )
+    every = pd.MultiIndex.from_product(
+        [comparison.order, depths, comparison.lengths], names=["method", "depth", "length"]
+    )
+    found = found.xs("none", level="extension").reorder_levels(every.names).reindex(every)
+    table = found.reset_index().assign(_text=[short_number(value) for value in found])
+    table["depth"] = table["depth"].str.removeprefix(DEPTH)
     trained = [{"length": comparison.trained}] if comparison.trained in comparison.lengths else []
     width, height = 34 * len(comparison.lengths), 28 * len(depths)
     chart = panel(PANEL, width=width, height=height, x=comparison.axis(), trained=trained)
     note = f"{comparison.title} (the line); accuracy, share of the answer; depth 0 is the start"
-    chart = facet(chart, rows, "method", 5, Caption("Accuracy by length and depth", note))
+    chart = facet(
+        chart,
+        table[["method", "length", "depth", "value", "_text"]],
+        "method",
+        5,
+        Caption("Accuracy by length and depth", note),
+    )
     return {"accuracy": chart | place_beside(0, 30 * len(comparison.lengths))}
 
 
-def short_number(value: float | None) -> str:
+def short_number(value: float) -> str:
     """Return a share in three characters at most: .97, 1."""
-    return "–" if value is None else f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"
+    return "–" if isnan(value) else f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"

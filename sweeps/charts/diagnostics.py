@@ -4,10 +4,11 @@ import json
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sweeps.drawing.figure import Row, Spec, add_title, combine, panel, place_beside
-from sweeps.drawing.lines import COLOURS
+from sweeps.drawing.figure import Spec, add_title, combine, panel, place_beside
+from sweeps.drawing.line_rows import COLOURS
 from sweeps.numbers import tokens
 from train.diagnostics.records import Diagnosis, Heads
 
@@ -87,7 +88,7 @@ def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
 
 def entropy(variant: Heads) -> Spec:
     scale = {"range": SHADES, "domain": [0, 1]}
-    look = {"width": 190, "x": "evaluated length", "scale": scale, "legend": LEGEND, **by_length(variant)}
+    look = {"width": 190, "x": "evaluated length", "scale": scale, "legend": LEGEND, **length_ticks(variant)}
     return heat("Entropy of attention, share of its maximum", np.array(variant.entropy), look)
 
 
@@ -110,26 +111,26 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
 def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
     """Draw one row for each head, from values (columns, layers, H)."""
     columns, layers, count = values.shape
-    heads = [(layer, head) for layer in range(layers) for head in range(count)]
-    rows: list[Row] = [
-        {"layer": layer + 1, "head": head + 1, "share": values[n, layer, head], "_x": n, "_y": y}
-        for y, (layer, head) in enumerate(heads)
-        for n in range(columns)
-    ]
-    each = len(heads) <= LABELLED
-    named = {y + 0.5: f"{layer + 1}.{head + 1}" for y, (layer, head) in enumerate(heads)}
-    ticks = axis_ticks(named if each else {(layer + 0.5) * count: str(layer + 1) for layer in range(layers)})
+    y, x = (place.ravel() for place in np.indices((layers * count, columns)))
+    layer, head = y // count, y % count
+    table = pd.DataFrame(
+        {"layer": layer + 1, "head": head + 1, "share": values[x, layer, head], "_x": x, "_y": y}
+    )
+    heads = layers * count
+    each = heads <= LABELLED
+    named = {n + 0.5: f"{n // count + 1}.{n % count + 1}" for n in range(heads)}
+    ticks = axis_ticks(named if each else {(n + 0.5) * count: str(n + 1) for n in range(layers)})
     usual = {
         "edge": [],
         "across": [0, columns],
-        "down": [0, len(heads)],
-        "height": heads_height(len(heads)),
+        "down": [0, heads],
+        "height": heads_height(heads),
         "y": "layer.head" if each else "layer",
         "heads": ticks["places"],
         "labels": ticks["names"],
         "borders": [{"_y": layer * count} for layer in range(1, layers)],
     }
-    return add_title(title, panel(HEAT, **usual | look), rows)
+    return add_title(title, panel(HEAT, **usual | look), table)
 
 
 def unseen(variant: Heads) -> Spec:
@@ -138,15 +139,14 @@ def unseen(variant: Heads) -> Spec:
     values = np.array(variant.unseen)  # (lengths, layers, H)
     keys = np.array(variant.keys).mean(-1)  # (lengths,)
     lines = {f"layer {layer + 1}": line for layer, line in enumerate(values.mean(-1).T)} | {"keys": keys}
-    rows: list[Row] = [
-        {"of": name, "length": length, "share": share, "_x": n + 0.5}
-        for name, line in lines.items()
-        for n, (length, share) in enumerate(zip(variant.lengths, line, strict=True))
-    ]
+    table = pd.DataFrame(lines, pd.Index(variant.lengths, name="length")).assign(
+        _x=np.arange(len(keys)) + 0.5
+    )
+    table = table.reset_index().melt(["length", "_x"], var_name="of", value_name="share")
     colours = [*(f"var(--c{n % COLOURS})" for n in range(len(lines) - 1)), "var(--soft)"]
     height = heads_height(values[0].size)
-    look = {"lines": list(lines), "colours": colours, "height": height, **by_length(variant)}
-    return add_title("Attention to distances never seen in training", panel(UNSEEN, **look), rows)
+    look = {"lines": list(lines), "colours": colours, "height": height, **length_ticks(variant)}
+    return add_title("Attention to distances never seen in training", panel(UNSEEN, **look), table)
 
 
 def heads_height(heads: int) -> int:
@@ -154,7 +154,7 @@ def heads_height(heads: int) -> int:
     return 13 * min(max(heads, 16), LABELLED)
 
 
-def by_length(variant: Heads) -> Spec:
+def length_ticks(variant: Heads) -> Spec:
     return axis_ticks({n + 0.5: tokens(length) for n, length in enumerate(variant.lengths)})
 
 

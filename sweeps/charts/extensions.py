@@ -1,11 +1,11 @@
-"""What extensions change: their gain over the fair controls, or their difference from no extension."""
+"""Extensions of a trained model: their gain over the fair controls, or their difference from no extension."""
 
 import pandas as pd
 
 from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Caption, Spec
-from sweeps.drawing.lines import Axes, Line
-from sweeps.drawing.panels import panels
+from sweeps.drawing.line_rows import Axes
+from sweeps.drawing.lines import line_panels
 from sweeps.gain import over_words
 from sweeps.statistics import estimate
 
@@ -43,24 +43,17 @@ def extension_figure(comparison: Comparison) -> dict[str, Spec]:
     every, changes = extended_methods(comparison), extension_changes(comparison)
     if not every or changes.empty:
         return {}
-    shown = sorted(every, key=lambda name: (-len(every[name]), name != comparison.reference))[:MOST_PANELS]
-    lines = []
-    for name in sorted(shown, key=comparison.order.index):
+    methods = sorted(every, key=lambda name: (-len(every[name]), name != comparison.reference))[:MOST_PANELS]
+    curves = {}
+    for name in sorted(methods, key=comparison.order.index):
         common = common_beginning(every[name])
         title = f"{name} + {common}…" if common else name
         for place, extension in enumerate(["none", *every[name]]):
-            label = "no extension" if extension == "none" else extension.removeprefix(common)
-            ends = (
-                comparison.values(changes, column, name, extension) for column in ("value", "low", "high")
-            )
-            value, low, high = (list(end) for end in ends)
-            if any(v is not None for v in value):
-                lines.append(
-                    Line(
-                        label, comparison.lengths, value, low, high, panel=title, place=place,
-                        source=comparison.source(name), is_whole=True,
-                    )
-                )  # fmt: skip
+            if (name, extension) in changes.index.droplevel("length"):
+                label = "no extension" if extension == "none" else extension.removeprefix(common)
+                curve = changes.loc[(name, extension)].reindex(comparison.lengths)
+                curves[title, label] = curve.assign(place=place, source=comparison.source(name))
+    table = pd.concat(curves, names=["panel", "name", "length"]).reset_index()
     control = over_words(changes) if comparison.has_controls else "no extension"
     axes = Axes(
         Caption(
@@ -73,7 +66,8 @@ def extension_figure(comparison: Comparison) -> dict[str, Spec]:
         better="above",
         share=comparison.metric in SHARES,
     )
-    return {"extensions": panels(lines, axes)} if lines else {}
+    table = table.assign(least=table["low"], most=table["high"], is_whole=True)
+    return {"extensions": line_panels(table, axes)}
 
 
 def common_beginning(extensions: list[str]) -> str:

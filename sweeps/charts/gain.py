@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from sweeps.comparison import Comparison, plain_value
+from sweeps.comparison import Comparison
 from sweeps.copying import copying_gains
-from sweeps.drawing.figure import Caption, Row, Spec, facet, panel, place_beside
+from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
 from sweeps.gain import VERDICTS
 from sweeps.numbers import between, signed, times, tokens
 
@@ -37,7 +37,7 @@ layer:
     encoding:
       x: {<<: *x, field: value}
       color: *color
-      tooltip: {field: _told}
+      tooltip: {field: _tooltip}
 """
 
 
@@ -62,20 +62,17 @@ def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
 
 def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: str) -> dict[str, Spec]:
     """Draw a panel for each name, from gains by method."""
-    rows: list[Row] = [
-        {"context": name, "method": method, "verdict": gain.verdict or VERDICTS[-1]}
-        | {end: plain_value(getattr(gain, end)) for end in ("value", "low", "high")}
-        | {"over": gain.over, "unit": comparison.unit}
-        | {
-            "_told": f"{method}  {signed(gain.value)}\n{comparison.unit}, 95 % interval"
-            f"{between(gain.low, gain.high)}\n{gain.verdict}; over {gain.over}\n{comparison.source(method)}"
-        }
-        for name, gains in panels.items()
-        for method, gain in zip(gains.index, gains.itertuples(), strict=True)
-    ]
-    if not rows:
+    if not panels:
         return {}
-    names = [name for name in best_first(comparison) if any(row["method"] == name for row in rows)]
+    table = pd.concat(panels, names=["context", "method"]).reset_index()
+    table["verdict"] = table["verdict"].replace("", VERDICTS[-1])
+    table["_tooltip"] = [
+        f"{row.method}  {signed(row.value)}\n{comparison.unit}, 95 % interval{between(row.low, row.high)}\n"
+        f"{row.verdict}; over {row.over}\n{comparison.source(row.method)}"
+        for row in table.itertuples()
+    ]
+    table = table[["context", "method", "verdict", "value", "low", "high", "over", "_tooltip"]]
+    names = [name for name in best_first(comparison) if name in set(table["method"])]
     title_below = f"← loses · {comparison.unit} (symlog) · gains →"
     chart = panel(PANEL, names=names, verdicts=[*VERDICTS], title=title_below)
     over = comparison.table.over or "nothing"
@@ -83,7 +80,7 @@ def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: 
         f"{comparison.title}; 95 % intervals over {over}; the axis is linear within ±0.05, then logarithmic"
     )
     columns = 2 if len(panels) == 4 else 3
-    faceted = facet(chart, rows, "context", columns, Caption(title, note))
+    faceted = facet(chart, table.assign(unit=comparison.unit), "context", columns, Caption(title, note))
     return {"gain": faceted | place_beside(0, 150, 8 * max(map(len, names)))}
 
 

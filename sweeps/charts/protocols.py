@@ -1,47 +1,51 @@
 """One checkpoint under every protocol: the share of its curve that a protocol causes."""
 
-from sweeps.comparison import Comparison, Values, plain_value
+import pandas as pd
+
+from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Caption, Spec
-from sweeps.drawing.lines import Axes, Line
-from sweeps.drawing.panels import panels
+from sweeps.drawing.line_rows import Axes
+from sweeps.drawing.lines import line_panels
 from train.results.protocols import PROTOCOLS
 
 FEWEST = 3  # protocols that make a comparison
 MOST = 6  # methods that are shown
 
 
-def protocol_changes(comparison: Comparison, limit: int = MOST) -> dict[str, dict[str, Values]]:
-    """Return the changes since the training length of the reference and the best methods, by protocol; empty
-    if there are too few protocols."""
-    compared = [name for name in PROTOCOLS if comparison.table.has(name, "loss")]
-    if len(compared) < FEWEST:
-        return {}
+def protocol_changes(comparison: Comparison, limit: int = MOST) -> pd.DataFrame:
+    """Return the loss of the reference and the best methods, and its change since the training length, by
+    method, protocol and length; empty if there are too few protocols."""
+    protocols = [name for name in PROTOCOLS if comparison.table.has(name, "loss")]
+    if len(protocols) < FEWEST:
+        return pd.DataFrame()
     names = [comparison.reference, *(name for name in comparison.names if name != comparison.reference)]
-    shown = sorted(names[:limit], key=comparison.order.index)
-    result: dict[str, dict[str, Values]] = {name: {} for name in shown}
-    for protocol in compared:
-        means = comparison.estimates(protocol, "loss")["value"]
-        for name in shown:
-            values = [plain_value(means.get((name, "none", length))) for length in comparison.lengths]
-            home = plain_value(means.get((name, "none", comparison.trained)))
-            if home is not None:
-                result[name][protocol] = [None if value is None else value - home for value in values]
-    return {name: changes for name, changes in result.items() if changes}
+    names = sorted(names[:limit], key=comparison.order.index)
+    losses = pd.concat({p: comparison.estimates(p, "loss")["value"] for p in protocols}, names=["protocol"])
+    losses = losses.xs("none", level="extension").reorder_levels(["method", "protocol", "length"])
+    losses = losses.reindex(
+        pd.MultiIndex.from_product([names, protocols, comparison.lengths], names=losses.index.names)
+    )
+    home = losses.reindex(
+        [(name, protocol, comparison.trained) for name, protocol, _ in losses.index]
+    ).to_numpy()
+    return pd.DataFrame({"loss": losses, "change": losses - home})[pd.notna(home)]
 
 
 def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
     """Draw the change in loss since the training length: a panel for each method, with all protocols."""
-    lines = [
-        Line(
-            comparison.labels.get(protocol, protocol), comparison.lengths, values, panel=name, place=place,
-            source=comparison.source(name),
-        )
-        for name, changes in protocol_changes(comparison).items()
-        for place, (protocol, values) in enumerate(changes.items())
-    ]  # fmt: skip
+    changes = protocol_changes(comparison)
+    if changes.empty:
+        return {}
+    table = changes.rename(columns={"change": "value"}).reset_index()
+    table = table.assign(
+        panel=table["method"],
+        name=table["protocol"].map(comparison.labels),
+        place=table.groupby("method")["protocol"].transform(lambda part: pd.factorize(part)[0]),
+        source=table["method"].map(comparison.source),
+    )
     caption = Caption(
         "One checkpoint under every protocol", f"{comparison.title}; each panel is one trained model"
     )
     y, zero = "change in loss, nats per token", "at the training length"
     axes = Axes(caption, "evaluated length, tokens", y, comparison.trained, zero)
-    return {"change in loss": panels(lines, axes)} if lines else {}
+    return {"change in loss": line_panels(table, axes)}

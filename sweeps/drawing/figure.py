@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -19,7 +20,7 @@ THEME = yaml.safe_load((HERE / "theme.yml").read_text())
 CONFIG, LIGHT, DARK = THEME["config"], THEME["light"], THEME["dark"]
 
 Spec = dict[str, Any]  # Vega-Lite, https://vega.github.io/vega-lite/docs/spec.html
-Row = dict[str, object]  # of the table behind a chart; what begins with _ is for the drawing alone
+# in the table behind a chart, columns that begin with _ are for the drawing alone
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,11 @@ class Caption:
 
 def panel(text: str, **values: object) -> Spec:
     """Return a chart from its description in YAML, with values in place of the words that begin with $."""
-    return dict(fill(read(text), values))
+    return dict(fill(read_description(text), values))
 
 
 @cache
-def read(text: str) -> Spec:
+def read_description(text: str) -> Spec:
     return dict(yaml.safe_load(text))
 
 
@@ -78,12 +79,19 @@ def fill(part: Any, values: dict[str, object]) -> Any:
     return values[part[1:]] if isinstance(part, str) and part.startswith("$") else part
 
 
-def add_title(title: str, chart: Spec, table: Sequence[Row]) -> Spec:
+def inline(table: pd.DataFrame, name: str = "table") -> Spec:
+    """Return a table as the data of a chart: CSV, with empty cells for missing values."""
+    is_text = table.map(lambda value: isinstance(value, str)).any()
+    parse = dict.fromkeys(table.columns[~is_text], "number")
+    text = table.replace([np.inf, -np.inf], np.nan).to_csv(index=False, float_format="%.7g")
+    return {"datasets": {name: text}, "data": {"name": name, "format": {"type": "csv", "parse": parse}}}
+
+
+def add_title(title: str, chart: Spec, table: pd.DataFrame) -> Spec:
     """Return a chart with a title, whose parts become lines, and with its own table."""
-    data = {"name": title, "format": {"type": "csv", "parse": numbers(table)}}
     text, *below = title.split("; ")
     heading = {"text": text, "fontSize": 12, "offset": 6} | ({"subtitle": below} if below else {})
-    return {**chart, "title": heading, "data": data, "datasets": {title: csv(table)}}
+    return {**chart, "title": heading, **inline(table, title)}
 
 
 def combine(charts: Sequence[Spec], direction: str, **layout: object) -> Spec:
@@ -93,23 +101,15 @@ def combine(charts: Sequence[Spec], direction: str, **layout: object) -> Spec:
     return {"datasets": tables, direction: bare, **layout}
 
 
-def numbers(table: Sequence[Row]) -> dict[str, str]:
-    """Return the columns that hold numbers."""
-    names = {key for row in table for key, value in row.items() if not isinstance(value, str)}
-    return dict.fromkeys(sorted(names), "number")
-
-
-def facet(chart: Spec, table: Sequence[Row], field: str, columns: int, caption: Caption) -> Spec:
+def facet(chart: Spec, table: pd.DataFrame, field: str, columns: int, caption: Caption) -> Spec:
     """Return a chart for each value of a field, in the order of the table's rows.
 
     A page shows fewer panels side by side if it is narrow, and stretches them.
     """
-    titles = list(dict.fromkeys(str(row[field]) for row in table))
+    titles = list(table[field].unique())
     header = {"title": None, "labels": len(titles) > 1}
-    return {
+    return inline(table) | {
         "title": {"text": caption.title, "subtitle": caption.note},
-        "datasets": {"table": csv(table)},
-        "data": {"name": "table", "format": {"type": "csv", "parse": numbers(table)}},
         "facet": {"field": field, "type": "nominal", "sort": titles, "header": header},
         "columns": min(columns, len(titles)),
         "spacing": 16,
@@ -140,8 +140,3 @@ def static_spec(part: Any) -> Any:
     if "hover" in part.get("condition", {}).get("test", ""):
         return {"value": part["value"]}
     return {key: static_spec(value) for key, value in part.items() if key not in ("params", "tooltip")}
-
-
-def csv(rows: Sequence[Row]) -> str:
-    """Return a table as CSV, with empty cells for None and missing values."""
-    return str(pd.DataFrame(rows).to_csv(index=False, float_format="%.10g"))

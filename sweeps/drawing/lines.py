@@ -1,89 +1,160 @@
-"""Curves of a chart, and the axis that they share."""
+"""Curves against length: panels with common axes, names next to curves, hover, isolation."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import numpy as np
+import pandas as pd
 
-from sweeps.drawing.figure import Caption
+from sweeps.drawing.figure import Spec, facet, panel, place_beside
+from sweeps.drawing.line_rows import COLOURS, COLUMNS, Axes, Row, curve_rows, limits, name_rows, note_rows
 
-COLOURS = 8  # that tell lines apart
-Values = list[float | None]  # one a length; None where there is none
+FEW = 9  # lengths that are marked one by one
+OPTIONAL = ["place", "points", "is_whole", "source"]
+
+# `hover` and `pick` are the curve under the pointer and those that were clicked; without one, all are lit
+PANEL = """
+width: $width
+height: $height
+encoding:
+  x: &x
+    field: length
+    type: quantitative
+    scale: {type: log, base: 2, domain: $lengths, nice: false}
+    axis: {title: $x, values: $ticks, format: ",d", grid: false, labelOverlap: true}
+  y: &y {field: value, type: quantitative, scale: {domain: $axis, nice: false, zero: false}, axis: $up}
+layer:
+  - data: {name: table}  # of its own, so every panel has the curves of all; clipping them would be slow
+    transform: [{filter: $ghosts}]
+    mark: {type: line, strokeWidth: 0.8, color: var(--faint)}
+    encoding: {detail: {field: name}}
+  - transform: [&curve {filter: "datum._kind === 'curve'"}]
+    mark: {type: area, clip: true}
+    encoding:
+      y: {field: least, type: quantitative}
+      y2: {field: most}
+      detail: {field: name}
+      color: &colour {field: _colour, type: nominal, scale: {domain: $names, range: $colours}, legend: null}
+      fillOpacity: $shade
+  - transform: [{filter: "datum._kind === 'trained'"}]
+    mark: {type: rule, strokeDash: [5, 4], color: var(--soft)}
+    encoding: {y: null}
+  - transform: [{filter: "datum._kind === 'zero'"}]
+    mark: {type: rule, size: 1.2, color: var(--ink)}
+    encoding: {x: null}
+  - transform: [{filter: "datum._kind === 'chance'"}]
+    mark: {type: line, strokeDash: [2, 3], strokeWidth: 1, color: var(--soft)}
+  - transform: [*curve, {fold: [crop, window, temperature], as: [_control, _controlled]}]
+    mark: {type: line, clip: true, strokeWidth: 0.9}
+    encoding: &line
+      y: {field: _controlled, type: quantitative}
+      detail: [{field: name}, {field: _control}]
+      strokeDash: &dash
+        field: _control
+        scale:
+          domain: [solid, dashed, dotted, crop, window, temperature]
+          range: [[1, 0], [7, 3], [2, 3], [1, 3], [5, 3], [6, 2, 1, 2]]
+        legend: null
+      color: *colour
+      opacity: &lit
+        condition:
+          test: "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.name, datum.name) < 0"
+          value: 0.13
+        value: 1
+  - transform: [*curve]
+    mark: {type: line, clip: true, strokeWidth: 2}
+    encoding: {<<: *line, y: *y, detail: {field: name}, strokeDash: {<<: *dash, field: _stroke}}
+  - transform: [*curve]
+    mark: {type: circle, clip: true, size: $dot}
+    encoding: &point {y: *y, detail: {field: name}, color: *colour, opacity: *lit}
+  - transform: [{filter: "datum._kind === 'seed'"}]
+    mark: {type: point, clip: true, size: 30, fill: var(--paper), strokeWidth: 1.2}
+    encoding: *point
+  - transform: [{filter: "datum._kind === 'mark'"}]
+    mark: {type: text, fontSize: 17}
+    encoding: {<<: *point, text: {field: _text}}
+  - transform: [{filter: "datum._kind === 'name' && isValid(datum._end)"}]
+    mark: {type: rule, strokeWidth: 0.6, x2Offset: 10}
+    encoding: {<<: *point, y: {field: _end, type: quantitative}, y2: {field: value}, x2: {value: width}}
+  - transform: [{filter: "datum._kind === 'name'"}]
+    mark: {type: text, align: left, dx: 13, fontSize: 11}
+    encoding: {<<: *point, x: {value: width}, text: {field: _text}}
+  - transform: [{filter: "datum._kind === 'note'"}]
+    mark: {type: text, align: left, dx: 5, dy: -6, fontSize: 10.5, color: var(--soft)}
+    encoding: {text: {field: _text}}
+  - params:
+      - name: hover
+        select: {type: point, fields: [name], nearest: true, on: pointerover, clear: pointerout}
+      - {name: pick, select: {type: point, fields: [name], on: click, clear: dblclick, toggle: "true"}}
+    transform:
+      - *curve
+      - as: _told
+        calculate: >-
+          datum.name + '  ' + format(datum.value, ',.4r') + '\\nat ' + format(datum.length, ',')
+          + (isValid(datum.low)
+             ? '\\n95 % interval ' + format(datum.low, ',.4r') + ' to ' + format(datum.high, ',.4r') : '')
+          + (seeds && isValid(datum.least)
+             ? '\\nseeds ' + format(datum.least, ',.4r') + ' to ' + format(datum.most, ',.4r') : '')
+          + (isValid(datum.crop) ? '\\ncrop ' + format(datum.crop, ',.4r') : '')
+          + (isValid(datum.window) ? '\\nwindow ' + format(datum.window, ',.4r') : '')
+          + (isValid(datum.temperature) ? '\\ntemperature ' + format(datum.temperature, ',.4r') : '')
+          + '\\n' + sources[datum.panel + ' ' + datum.name]
+    mark: {type: circle, clip: true, size: 60}
+    encoding:
+      <<: *point
+      opacity: {condition: {test: "hover.name && hover.name[0] === datum.name", value: 0.5}, value: 0}
+      tooltip: [{field: _told, title: told}]
+"""
+CHOSEN = "hover.name ? hover.name[0] === datum.name : pick.name && indexof(pick.name, datum.name) >= 0"
+OTHER = "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.name, datum.name) < 0"
 
 
-@dataclass(frozen=True)
-class Line:
-    """A curve against length: its name, its panel, and its place there."""
+def line_panels(table: pd.DataFrame, axes: Axes) -> Spec:
+    """Return panels of curves with names at their ends; each shows the curves of all others in grey.
 
-    name: str
-    lengths: list[int]
-    value: Values
-    low: Values = field(default_factory=list)  # of its 95 % interval
-    high: Values = field(default_factory=list)
-    seeds: list[Values] = field(default_factory=list)  # one list a seed
-    scattered: bool = False  # seeds fall into two groups: each is a point
-    controls: dict[str, Values] = field(default_factory=dict)  # thin lines of the same colour
-    panel: str = ""
-    place: int = 0  # among the lines that colours tell apart
-    is_whole: bool = False  # the axis makes room for it, however far it goes
-    source: str = ""  # the runs behind it
-
-    @property
-    def known(self) -> list[tuple[int, float]]:
-        return [(x, y) for x, y in zip(self.lengths, self.value, strict=True) if y is not None]
-
-    @property
-    def band(self) -> list[tuple[float, float] | None]:
-        """Return a band from the lowest to the highest seed, or the interval if there are no seeds."""
-        sides = self.seeds or [side for side in (self.low, self.high) if side]
-        if self.scattered or len(sides) < 2:
-            return [None] * len(self.lengths)
-        columns = [[value for value in column if value is not None] for column in zip(*sides, strict=True)]
-        return [(min(column), max(column)) if column else None for column in columns]
-
-    @property
-    def spread(self) -> list[float]:
-        """Return all values of the curve and of its band."""
-        ends = [end for pair in self.band if pair for end in pair]
-        every = [*self.value, *(value for seed in self.seeds for value in seed), *ends]
-        return [value for value in every if value is not None]
-
-
-def limits(lines: Sequence[Line], zero: bool, share: bool) -> tuple[float, float]:
-    """Return the limits of the y axis. A tenth of ten or more curves may explode without flattening the
-    others."""
-    if share and not zero:
-        return -0.03, 1.03
-    spreads = [line.spread for line in lines if line.spread] or [[0.0, 1.0]]
-    highest = sorted(map(max, spreads))
-    controls = [y for line in lines for values in line.controls.values() for y in values if y is not None]
-    low, high = min([*controls, *map(min, spreads)]), highest[-1]
-    fitting = [highest[-1 - len(highest) // 10], *(y for line in lines if line.is_whole for y in line.spread)]
-    if high > low + 2 * (max(fitting) - low) > low and not share:
-        high = low + 1.3 * (max(fitting) - low)
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
-    margin = 0.06 * (high - low) or 0.1
-    return low - margin, high + margin
+    Args:
+        table: A row for each curve (`panel`, `name`) and length, with `value` and the `place` of the curve
+            among those that colours tell apart. Optional are the interval (`low`, `high`), the band (`least`,
+            `most`), `CONTROLS`, `points` (a list of values that are drawn as points in place of a band),
+            `is_whole` (the axis makes room for the curve, however far it goes), and `source` (its runs).
+        axes: The words of the chart.
+    """
+    table = table.reindex(columns=[*COLUMNS, *OPTIONAL]).replace([np.inf, -np.inf], np.nan)
+    axis, lengths = limits(table, bool(axes.zero), axes.share), sorted(table["length"].unique().tolist())
+    curves, panels = table.drop_duplicates(["panel", "name"]), list(table["panel"].unique())
+    several, crowded = len(panels) > 1, curves["panel"].value_counts().max() > COLOURS
+    height = 250 if several else max(400, 14 * len(curves) + 60)
+    rows, others = curve_rows(table), list[Row]()
+    for title in panels:
+        members = rows[(rows["panel"] == title) & (rows["_kind"] == "curve")]
+        for row in (*name_rows(members, axes.zero, axis, height), *note_rows(axes, axis, lengths[0])):
+            if row["_kind"] != "note" or title == panels[0]:
+                others.append({"panel": title} | row)
+    rows = pd.concat([rows, pd.DataFrame(others)])
+    longest = max(len(str(row["_text"])) for row in others if row["_kind"] == "name")
+    powers = [length for length in lengths if length & (length - 1) == 0]
+    margin = max(2.0, lengths[-1] / lengths[0]) ** 0.033
+    inside = f"datum._kind === 'curve' && datum.value <= {axis[1]} || datum._text === '▲'"
+    chart = panel(
+        PANEL,
+        width=265 if several else 620,
+        height=height,
+        lengths=[lengths[0] / margin, lengths[-1] * margin],
+        x=axes.x,
+        ticks=powers if 2 * len(powers) > len(lengths) else lengths,
+        axis=axis,
+        up={"title": axes.y, "domain": False, "tickCount": 6}
+        | ({"format": ".3~s"} if axis[1] >= 1e4 else {}),
+        ghosts=inside if several and not axes.zero else "false",
+        names=[*map(str, range(COLOURS)), "ink"],
+        colours=[*(f"var(--c{n})" for n in range(COLOURS)), "var(--ink)"],
+        shade=shade(CHOSEN, 0.16, 0) if crowded else shade(OTHER, 0.02, 0.16),
+        dot=26 if len(lengths) < FEW else 0,
+    )
+    sources = dict(zip(curves["panel"] + " " + curves["name"], curves["source"], strict=True))
+    seeds = {"name": "seeds", "value": not table["least"].equals(table["low"])}  # what the band is
+    chart = facet(chart, rows, "panel", 2 if len(panels) == 4 else 3, axes.caption)
+    params = {"params": [{"name": "sources", "value": sources}, seeds]}
+    return chart | place_beside(6 * longest + 20, 210) | params
 
 
-def crossing(known: Sequence[tuple[int, float]], high: float) -> float:
-    """Return the point at which a curve that ends above `high` last crosses it, between two lengths on a
-    logarithmic axis."""
-    below = [n for n, (_, value) in enumerate(known) if value <= high]
-    if not below:
-        return known[0][0]
-    (start, value), (end, above) = known[below[-1]], known[below[-1] + 1]
-    return float(start * (end / start) ** ((high - value) / (above - value)))
-
-
-@dataclass(frozen=True)
-class Axes:
-    """The words of a chart of lines."""
-
-    caption: Caption
-    x: str
-    y: str
-    trained: int
-    zero: str = ""  # what the line at zero stands for; without it there is none
-    better: str = "below"  # the side of zero that is
-    share: bool = False  # values from 0 to 1
-    chance: list[tuple[int, float]] = field(default_factory=list)  # its accuracy at each length
+def shade(test: str, value: float, usual: float) -> Spec:
+    """Return the opacity of bands: `usual`, or `value` under the pointer or a choice."""
+    return {"condition": {"test": test, "value": value}, "value": usual}

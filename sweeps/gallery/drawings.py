@@ -1,11 +1,12 @@
 """The drawings of the gallery: curves over a whole number, and maps of attention between words."""
 
 import json
-import math
 
+import pandas as pd
+import torch
 from torch import Tensor
 
-from sweeps.drawing.figure import Row, Spec, add_title, panel
+from sweeps.drawing.figure import Spec, add_title, panel
 from sweeps.gallery.measure import WORDS
 
 Series = dict[str, Tensor]  # name -> y at 0, 1, ...
@@ -46,26 +47,21 @@ encoding:
 
 def line_chart_of(title: str, series: Series, across: str, **look: object) -> Spec:
     """Return curves over 0, 1, ..., with gaps at values that are not finite."""
-    rows: list[Row] = [
-        {"of": name, "x": x, "y": float(f"{y:.4g}") if math.isfinite(y) else None}
-        for name, values in series.items()
-        for x, y in enumerate(values.tolist())
-    ]
+    tables = [pd.DataFrame({"of": name, "x": range(len(y)), "y": y.tolist()}) for name, y in series.items()]
+    table = pd.concat(tables)
     values = {"upright": [], "level": [], "scale": {"zero": False}} | look
-    return add_title(title, panel(CURVE, across=across, alone=len(series) == 1, **values), rows)
+    return add_title(title, panel(CURVE, across=across, alone=len(series) == 1, **values), table)
 
 
 def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Spec:
     """Return a map of values (T, T) between 0 and 1; if `named`, with the words of the rows on its left."""
-    rows: list[Row] = [
-        {"query": WORDS[i], "key": WORDS[j], "attention": round(value, 3), "_query": i, "_key": j}
-        for i, row in enumerate(values.tolist())
-        for j, value in enumerate(row[: i + 1] if causal else row)
-    ]
+    i, j = torch.ones_like(values).tril(0 if causal else len(values)).nonzero(as_tuple=True)
+    table = pd.DataFrame({"_query": i, "_key": j, "attention": values[i, j].round(decimals=3)})
+    table["query"], table["key"] = (table[name].map(dict(enumerate(WORDS))) for name in ("_query", "_key"))
     labels = {
         "title": None,
         "ticks": False,
         "domain": False,
         "labelExpr": f"({json.dumps(WORDS)})[datum.value]",
     }
-    return add_title(title, panel(ATTENTION, words=labels if named else None), rows)
+    return add_title(title, panel(ATTENTION, words=labels if named else None), table)

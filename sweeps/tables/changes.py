@@ -3,7 +3,7 @@
 from sweeps.charts.decomposition import decompose
 from sweeps.charts.extensions import extended_methods, extension_changes
 from sweeps.charts.protocols import MOST, protocol_changes
-from sweeps.comparison import CONTROLS, Comparison
+from sweeps.comparison import CONTROLS, Comparison, plain_value
 from sweeps.numbers import number, signed, tokens
 from sweeps.tables.table import (
     Cell,
@@ -66,17 +66,10 @@ def parts_table(comparison: Comparison) -> Table | None:
 def protocol_table(comparison: Comparison, limit: int = MOST) -> Table | None:
     """Return the change in loss since the training length, and the loss itself."""
     groups: dict[str, dict[str, list[Cell]]] = {}
-    for name, changes in protocol_changes(comparison, limit).items():
-        for protocol, values in changes.items():
-            means = comparison.estimates(protocol, "loss")["value"]
-            cells = []
-            for length, change in zip(comparison.lengths, values, strict=True):
-                loss = number(means.get((name, "none", length)))
-                is_home = length == comparison.trained
-                cells.append(
-                    Cell(loss) if is_home else Cell(signed(change), loss, style=tint(change, 1), value=change)
-                )
-            groups.setdefault(name, {})[comparison.labels.get(protocol, protocol)] = cells
+    for (name, protocol, length), (loss, value) in protocol_changes(comparison, limit).iterrows():
+        is_home, text, change = length == comparison.trained, number(loss), plain_value(value)
+        cell = Cell(text) if is_home else Cell(signed(change), text, style=tint(change, 1), value=change)
+        groups.setdefault(name, {}).setdefault(comparison.labels.get(protocol, protocol), []).append(cell)
     lengths = length_columns(comparison, comparison.lengths)
     columns = [left_column("method"), left_column("protocol"), *lengths]
     return Table("One checkpoint under every protocol", columns, group_rows(groups)) if groups else None

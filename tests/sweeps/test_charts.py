@@ -2,25 +2,30 @@
 
 import json
 import re
-from dataclasses import replace
 from itertools import pairwise
+from math import nan
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sweeps.charts import KINDS
 from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, note_missing, panel, static_spec
-from sweeps.drawing.lines import Axes, Line, limits
-from sweeps.drawing.names import GAP, curve_end
-from sweeps.drawing.panels import panels
+from sweeps.drawing.line_rows import COLUMNS, GAP, Axes, curve_rows, limits, name_rows
+from sweeps.drawing.lines import OPTIONAL, line_panels
 from sweeps.report.page import TEXTS
 
 AXES = Axes(Caption("Loss", "python"), "length", "loss", 64)
 LENGTHS = [64, 128, 256, 512]
 
 
-def line(name: str, *value: float | None, **more: object) -> Line:
-    return Line(name, LENGTHS, [*value], **more)
+def line(name: str, *value: float, **more: object) -> pd.DataFrame:
+    columns = {"panel": "", "name": name, "length": LENGTHS, "value": value, "place": 0, "source": "run"}
+    return pd.DataFrame(columns | more)
+
+
+def table(*lines: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat(lines).reindex(columns=[*COLUMNS, *OPTIONAL])
 
 
 def rows(chart: Spec, kind: str) -> list[dict[str, str]]:
@@ -30,7 +35,7 @@ def rows(chart: Spec, kind: str) -> list[dict[str, str]]:
 
 
 def test_a_figure_is_a_png_and_an_svg_without_a_network(tmp_path: Path) -> None:
-    chart = panels([line("rope", 4, 4.1, 4.3, 4.4), line("alibi", 4, 4, 4, 4)], AXES)
+    chart = line_panels(table(line("rope", 4, 4.1, 4.3, 4.4), line("alibi", 4, 4, 4, 4)), AXES)
     png, svg = Figure("loss", {"loss": note_missing(chart, "t5-s1")}).save(tmp_path)
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text()
@@ -40,7 +45,7 @@ def test_a_figure_is_a_png_and_an_svg_without_a_network(tmp_path: Path) -> None:
 
 
 def test_files_have_nothing_that_waits_for_a_pointer() -> None:
-    chart = panels([line("rope", 4, 4.1, 4.3, 4.4)], AXES)
+    chart = line_panels(line("rope", 4, 4.1, 4.3, 4.4), AXES)
     assert "hover" in json.dumps(chart)
     assert not re.search(r"hover|pick|tooltip", json.dumps(static_spec(chart)))
 
@@ -68,7 +73,7 @@ def test_a_description_says_what_is_missing() -> None:
 @pytest.mark.parametrize("family", ["", "family"])
 def test_names_do_not_overlap(family: str) -> None:
     crowd = [line(f"m{n}", 4, 4.1, 4.2, 4.3 + 0.001 * n, panel=family) for n in range(12)]
-    chart = panels([*crowd, line("other", 4, 4, 4, 4)], AXES)
+    chart = line_panels(table(*crowd, line("other", 4, 4, 4, 4)), AXES)
     low, high = chart["spec"]["encoding"]["y"]["scale"]["domain"]
     pixel = (high - low) / chart["spec"]["height"]
     places = sorted(float(row["value"]) for row in rows(chart, "name") if row["panel"] == family)
@@ -79,17 +84,16 @@ def test_names_do_not_overlap(family: str) -> None:
 def test_a_few_curves_that_explode_do_not_flatten_the_others() -> None:
     flat = [line(f"m{n}", 4, 4.1, 4.2, 4.3) for n in range(9)]
     wild = line("wild", 4, 6, 8, 20)
-    assert limits([*flat, wild], False, False)[1] < 5
-    assert limits([*flat, replace(wild, is_whole=True)], False, False)[1] > 20
-    assert limits([*flat[:2], wild], False, False)[1] > 20, "of few, none is cut off"
-    name, mark = curve_end(wild, "0", limits([*flat, wild], False, False), signed=False)
-    assert name.text == "▲ wild 20.00"
-    assert mark
-    assert 64 < mark.x < 128
-    name, mark = curve_end(line("short", 4, 4.1, None, None), "0", (3.0, 5.0), signed=False)
-    assert name.text == "× short: none past 128"
-    assert mark
-    assert (mark.x, mark.y) == (128, 4.1)
+    axis = limits(table(*flat, wild), False, False)
+    assert axis[1] < 5
+    assert limits(table(*flat, wild.assign(is_whole=True)), False, False)[1] > 20
+    assert limits(table(*flat[:2], wild), False, False)[1] > 20, "of few, none is cut off"
+    mark, name = name_rows(curve_rows(table(wild)), "", axis, 400)
+    assert (name["_text"], mark["_text"]) == ("▲ wild 20.00", "▲")
+    assert 64 < mark["length"] < 128
+    mark, name = name_rows(curve_rows(table(line("short", 4, 4.1, nan, nan))), "", (3.0, 5.0), 400)
+    assert name["_text"] == "× short: none past 128"
+    assert (mark["_text"], mark["length"], mark["value"]) == ("×", 128, 4.1)
 
 
 def test_every_kind_of_figure_has_a_place_on_the_page() -> None:
@@ -97,20 +101,21 @@ def test_every_kind_of_figure_has_a_place_on_the_page() -> None:
 
 
 def test_zero_is_in_a_difference() -> None:
-    low, high = limits([line("m", 0.2, 0.3, 0.4, 0.5)], True, False)
+    low, high = limits(table(line("m", 0.2, 0.3, 0.4, 0.5)), True, False)
     assert low < 0 < 0.5 < high
 
 
 def test_seeds_in_two_groups_are_points() -> None:
-    seeds: list[list[float | None]] = [[4, 4, 4, 4], [4, 5, 5, 5]]
-    chart = panels([line("nope", 4, 4.5, 4.5, 4.5, seeds=seeds, scattered=True)], AXES)
+    nope = line("nope", 4, 4.5, 4.5, 4.5, least=4, most=[4, 5, 5, 5])
+    chart = line_panels(nope.assign(points=[[4.0, 4.0], *[[4.0, 5.0]] * 3]), AXES)
     assert len(rows(chart, "seed")) == 8
-    chart = panels([line("nope", 4, 4.5, 4.5, 4.5, seeds=seeds)], AXES)
-    assert [(row["least"], row["most"]) for row in rows(chart, "curve")][-1] == ("4", "5")
+    assert {row["least"] for row in rows(chart, "curve")} == {""}
+    chart = line_panels(nope, AXES)
+    assert [(float(row["least"]), float(row["most"])) for row in rows(chart, "curve")][-1] == (4, 5)
 
 
 def test_bands_are_inside_the_axis() -> None:
-    wide = line("pi", 4, 4.1, 4.2, 4.3, low=[3.9, 3, 2, 2.5], high=[4.1, 5, 6, 7], is_whole=True)
-    low, high = limits([wide, line("yarn", 4, 4, 4, 4)], False, False)
+    wide = line("pi", 4, 4.1, 4.2, 4.3, least=[3.9, 3, 2, 2.5], most=[4.1, 5, 6, 7], is_whole=True)
+    low, high = limits(table(wide, line("yarn", 4, 4, 4, 4)), False, False)
     assert low < 2
     assert high > 7

@@ -148,4 +148,10 @@ def test_accuracy_is_drawn_from_zero_to_one_with_chance(mixed: Path) -> None:
     assert drawn["facet"]["sort"] == of_answers.order
     assert len(drawn["datasets"]["table"].splitlines()) == 1 + len(SLOPES) * len(DEPTHS) * 4
     assert by_depth(of_text) == {}
-    assert [short_number(value) for value in (None, 0.0, 0.47, 0.999, 1.0)] == ["–", ".00", ".47", "1", "1"]
+    assert [short_number(value) for value in (float("nan"), 0.0, 0.47, 0.999, 1.0)] == [
+        "–",
+        ".00",
+        ".47",
+        "1",
+        "1",
+    ]
