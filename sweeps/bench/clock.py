@@ -3,21 +3,28 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-Measurement = tuple[str, str, int, float]  # kind, model, length, value: the first fields of a Result
+from models.encodings import names
+from train.config.validation import Natural, Section
+
+Measurement = tuple[str, str, int, float]  # kind, model, length, value: the first fields of a Speed
 
 
-@dataclass(frozen=True)
-class Options:
-    """The settings that all benchmarks share."""
+class Options(Section):
+    """The command line of `sweeps.bench`."""
 
-    encodings: list[str]
-    rounds: int  # training steps of each model
-    batch: int  # sequences of each
+    only: str = ""  # parts; empty: all
+    encodings: str = ",".join(names())
+    rounds: Natural = 15  # training steps of each model
+    batch: Natural = 32  # sequences of a training step
+    to: str = "outputs/bench"
+
+    @property
+    def names(self) -> list[str]:
+        return self.encodings.split(",")
 
 
 def device() -> str:

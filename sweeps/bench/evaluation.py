@@ -21,7 +21,7 @@ ROUNDS = 5
 
 def measure(options: Options) -> Iterator[Measurement]:
     """Yield the seconds of attention, and their ratio to those of plain causal attention."""
-    for name in options.encodings:
+    for name in options.names:
         encoding = moved_encoding(name)
         if encoding.limit is None or encoding.limit >= LENGTH:
             spent = median_times(calls(encoding, LENGTH), ROUNDS)

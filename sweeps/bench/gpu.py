@@ -22,18 +22,20 @@ from models.encoding import Encoding
 from models.encodings import layers, load, names
 from models.gpt import GPT
 from models.registry import read
+from sweeps import command
 from sweeps.bench.clock import device, median_times
+from sweeps.bench.training import training_step
 from train.config.compose import dotted
 from train.config.validation import Natural, Section
-from train.fit.loss import mean_loss
+from train.runtime.machine import compile_each
 
 TIMED = ("rope", "alibi", "kerple_log", "fire", "dape_kerple", "fox")
 TOKENS = 16_384  # of a step
 PEAK = 989e12  # operations of an H100 in bfloat16 a second
-Result = dict[str, Any]
+Record = dict[str, Any]
 
 
-class Arguments(Section):
+class GpuOptions(Section):
     """The command line of `sweeps.bench.gpu`."""
 
     size: Literal["base", "small"] = "base"
@@ -44,68 +46,45 @@ class Arguments(Section):
 
     @property
     def shape(self) -> dict[str, int]:
-        heads, depth, length = (12, 12, 1024) if self.size == "base" else (2, 2, 64)
-        head_width = 64 if self.size == "base" else 32
+        heads, head_width, depth, length = (12, 64, 12, 1024) if self.size == "base" else (2, 32, 2, 64)
         sizes = {"heads": heads, "head_width": head_width, "width": heads * head_width}
         return sizes | {"depth": depth, "length": length}
 
 
 def main() -> None:
-    arguments, results = Arguments.of(dotted(sys.argv[1:])), []
-    end, file = time.monotonic() + arguments.seconds, Path(arguments.to) / "gpu.json"
+    options, records = GpuOptions.of(dotted(sys.argv[1:])), list[Record]()
+    end, file = time.monotonic() + options.seconds, Path(options.to) / "gpu.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    for measure in (speeds, values):
-        for result in measure(arguments):
-            results.append(result)
-            file.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
-            print(json.dumps(result), flush=True)
+    machine = f"{torch.cuda.get_device_name() if device() == 'cuda' else 'CPU'}, torch {torch.__version__}"
+    for measure in (measure_steps, measure_errors):
+        for record in measure(options):
+            records.append(record)
+            file.write_text(json.dumps({"machine": machine, "results": records}, indent=1))
+            print(json.dumps(record), flush=True)
             if time.monotonic() > end:
                 return
 
 
-def machine() -> str:
-    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    return f"{name}, torch {torch.__version__}"
-
-
-# ---- speed
-
-
-def speeds(arguments: Arguments) -> Iterator[Result]:
+def measure_steps(options: GpuOptions) -> Iterator[Record]:
     """Yield the time of a training step, the share of the peak that it reaches, and how often it compiled."""
-    shape, is_base = arguments.shape, arguments.size == "base"
+    shape, is_base = options.shape, options.size == "base"
     vocab, batch = (50_304, TOKENS // shape["length"]) if is_base else (256, 4)
     for name in TIMED:
         encodings = layers(read("encoding", name), shape["depth"], shape)
-        model = GPT(vocab, shape["width"], shape["depth"], shape["heads"], encodings).to(device())
-        for compiled in (False, True) if is_base else (False,):
-            if compiled:
-                for block in model.blocks:
-                    block.compile()
-            before, calls = counters["stats"]["unique_graphs"], {"": step(model, batch, shape["length"])}
-            seconds = attempt(median_times, calls, arguments.rounds)
+        model = GPT(vocab, shape["width"], shape["depth"], shape["heads"], encodings)
+        step = training_step(model, (batch, shape["length"]), vocab, is_bf16=True)
+        for is_compiled in (False, True) if is_base else (False,):
+            if is_compiled:
+                compile_each(model.blocks)
+            before = counters["stats"]["unique_graphs"]
+            seconds = attempt(median_times, {"": step}, options.rounds)
             graphs = counters["stats"]["unique_graphs"] - before
-            speed: Result = {"kind": "step", "encoding": name, "compiled": compiled, "graphs": graphs}
+            record: Record = {"kind": "step", "encoding": name, "compiled": is_compiled, "graphs": graphs}
             if isinstance(seconds, str):
-                yield speed | {"error": seconds}
-                continue
-            share = operations(model, batch, shape["length"]) / seconds[""] / PEAK
-            yield speed | {"seconds": seconds[""], "share_of_peak": share}
-
-
-def step(model: GPT, batch: int, length: int) -> Callable[[], None]:
-    tokens = torch.randint(model.embed.num_embeddings, (batch, length), device=device())
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=tokens.is_cuda)
-
-    def run() -> None:
-        with torch.autocast(device(), torch.bfloat16):
-            loss = mean_loss(model.hidden(tokens), model.head.weight, tokens)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return run
+                yield record | {"error": seconds}
+            else:
+                share = operations(model, batch, shape["length"]) / seconds[""] / PEAK
+                yield record | {"seconds": seconds[""], "share_of_peak": share}
 
 
 def operations(model: GPT, batch: int, length: int) -> float:
@@ -115,26 +94,23 @@ def operations(model: GPT, batch: int, length: int) -> float:
     return 3.0 * batch * length * (2 * weights + attention)
 
 
-# ---- values
-
-
-def values(arguments: Arguments) -> Iterator[Result]:
+def measure_errors(options: GpuOptions) -> Iterator[Record]:
     """Yield how far outputs and gradients of the chosen kernel are from the reference in float32."""
-    shape = arguments.shape
+    shape = options.shape
     for length in (shape["length"], 4 * shape["length"]):
-        for name in arguments.encodings.split(","):
+        for name in options.encodings.split(","):
             torch.manual_seed(0)
             encoding = load(name, **shape).to(device())
             if length > (encoding.limit or length):
                 continue
-            exact = attempt(outcome, encoding, shape, length, torch.float32, "reference")
+            exact = attempt(tensors, encoding, shape, length, torch.float32, "reference")
             for dtype in (torch.float32, torch.bfloat16):
-                found = attempt(outcome, encoding, shape, length, dtype, "auto")
+                found = attempt(tensors, encoding, shape, length, dtype, "auto")
                 about = {"kind": "values", "encoding": name, "tokens": length, "dtype": str(dtype)}
-                yield about | difference(found, exact)
+                yield about | errors(found, exact)
 
 
-def outcome(
+def tensors(
     encoding: Encoding, shape: dict[str, int], length: int, dtype: torch.dtype, kernel: str
 ) -> tuple[str, list[Tensor | None]]:
     """Return the name of the kernel, the output, and the gradients of q, k, v and all parameters."""
@@ -150,16 +126,16 @@ def outcome(
     return choose(q, plan) if kernel == "auto" else kernel, [y, *gradients]
 
 
-def difference(found: Any, exact: Any) -> Result:
+def errors(found: Any, exact: Any) -> Record:
     """Return the kernel and the relative errors of the output and of the worst gradient; or what failed."""
-    if isinstance(found, str) or isinstance(exact, str):
-        return {"error": found if isinstance(found, str) else exact}
+    if failures := [text for text in (found, exact) if isinstance(text, str)]:
+        return {"error": failures[0]}
     pairs = [
         (a.detach().float(), b.detach()) for a, b in zip(found[1], exact[1], strict=True) if b is not None
     ]
     largest = max(float(b.norm()) for _, b in pairs[1:])
-    errors = [float((a - b).norm()) / max(float(b.norm()), 1e-3 * largest) for a, b in pairs]
-    return {"kernel": found[0], "output": errors[0], "gradient": max(errors[1:])}
+    output, *gradients = (float((a - b).norm()) / max(float(b.norm()), 1e-3 * largest) for a, b in pairs)
+    return {"kernel": found[0], "output": output, "gradient": max(gradients)}
 
 
 def attempt(call: Callable[..., Any], *given: Any) -> Any:
@@ -171,4 +147,4 @@ def attempt(call: Callable[..., Any], *given: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

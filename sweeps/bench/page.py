@@ -8,23 +8,16 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from conf.errors import UsageError
-from sweeps.bench.instructions import LIMITS
 from sweeps.numbers import markdown
 from sweeps.texts import markdown_page
 
-HEADS = {  # of each kind of result in a table
-    "train": "tokens/s", "train_vs_nope": "step, x NoPE", "peers": "", "peers_compiled": "compiled",
-    "evaluate_vs_causal": "x causal", "evaluate": "s", "sweep": "", "sweep_evaluation": "",
+KEY = ["machine", "kind", "threads", "length", "model"]
+COLUMNS = {  # of the table of methods, and what a page calls them
+    "train": "training, tokens/s", "train_vs_nope": "step, x NoPE",
+    "evaluate": "attention over 8,192 tokens, s", "evaluate_vs_causal": "x causal",
 }  # fmt: skip
-TABLES = {  # kinds, rows and columns
-    "A training step": (["train", "train_vs_nope"], ["model"], ["kind"]),
-    "Training with other libraries, tokens/s":
-        (["peers", "peers_compiled"], ["library", "kind", "threads"], ["isa"]),
-    "Attention over 8,192 tokens": (["evaluate_vs_causal", "evaluate"], ["model"], ["kind", "isa"]),
-}  # fmt: skip
-ORDER = {name: place for place, name in enumerate([*HEADS, *LIMITS, ""])}
-KEY = ["machine", "kind", "threads", "length", "isa", "model"]
-QUESTIONS = {  # each is answered by the largest of these results, and by the model that has it
+PEERS = {"peers": "tokens/s", "peers_compiled": "tokens/s, compiled"}
+ANSWERS = {  # each question is answered by the largest of these results, and by the model that has it
     "training with RoPE, tokens/s": "kind == 'peers' and model == 'rope'",
     "the fastest other library, tokens/s": "kind == 'peers' and model != 'rope'",
     "RoPE through `torch.compile`, tokens/s": "kind == 'peers_compiled' and model == 'rope'",
@@ -39,96 +32,77 @@ QUESTIONS = {  # each is answered by the largest of these results, and by the mo
 
 
 @dataclass(frozen=True)
-class Result:
+class Speed:
     """A number, and its conditions."""
 
-    kind: str  # of HEADS
+    kind: str
     model: str  # an encoding; a peer with its attention and precision; "" of a sweep
     length: int  # tokens; 0 of a sweep
-    isa: str  # the instruction set that libraries were limited to; "" for none
     threads: int
     value: float
     machine: str
     date: str = "an unknown date"
 
 
-RESULTS = TypeAdapter(list[Result])
-
-
-def write_page(results: Sequence[Result], folder: Path) -> None:
+def write_page(speeds: Sequence[Speed], folder: Path) -> None:
     """Write `benchmarks.csv` and `benchmarks.md`; earlier measurements stay unless they were repeated."""
-    frame = pd.DataFrame([*earlier_results(folder), *results])
-    frame = frame.drop_duplicates(KEY, keep="last")
-    frame = frame.sort_values(
-        KEY, key=lambda c: c.map(ORDER) if c.name in ("kind", "isa") else c, ignore_index=True
-    )
+    frame = pd.DataFrame([*earlier_speeds(folder), *speeds]).drop_duplicates(KEY, keep="last")
+    frame = frame.sort_values(KEY, ignore_index=True)
     frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
     frame.to_csv(folder / "benchmarks.csv", index=False)
     (folder / "benchmarks.md").write_text(bench_page(frame))
 
 
-def earlier_results(folder: Path) -> list[Result]:
+def earlier_speeds(folder: Path) -> list[Speed]:
     """Return the earlier measurements of a folder."""
     file = folder / "benchmarks.csv"
     try:
         rows = pd.read_csv(file, keep_default_na=False).to_dict("records") if file.exists() else []
-        return RESULTS.validate_python(rows)
+        return TypeAdapter(list[Speed]).validate_python(rows)
     except ValueError:
-        raise UsageError(
-            f"{file} does not hold benchmarks: delete it, or choose another folder by to=."
-        ) from None
+        sentence = f"{file} does not hold benchmarks: delete it, or choose another folder by to=."
+        raise UsageError(sentence) from None
 
 
 def bench_page(frame: pd.DataFrame) -> str:
     """Return a page: the answers to a reader's questions for each machine, then its tables."""
     machines = dict(list(frame.groupby("machine")))
-    answers = pd.DataFrame({name: answers_of(largest_set(part)) for name, part in machines.items()})
-    by_machine = {name: tables(part) for name, part in machines.items()}
+    answers = pd.DataFrame({name: answers_of(part[part["threads"] == 1]) for name, part in machines.items()})
+    tables = {name: tables_of(part) for name, part in machines.items()}
     dates = {name: ", ".join(sorted(set(part["date"]))) for name, part in machines.items()}
     template = Path(__file__).with_name("benchmarks.md.j2")
-    return markdown_page(template, answers=table_text(answers), machines=by_machine, dates=dates)
-
-
-def largest_set(part: pd.DataFrame) -> pd.DataFrame:
-    """Return the results for one thread and the largest instruction set of a machine."""
-    return part[(part["isa"] == min(part["isa"], key=ORDER.__getitem__)) & (part["threads"] == 1)]
+    return markdown_page(template, answers=table_text(answers), machines=tables, dates=dates)
 
 
 def answers_of(part: pd.DataFrame) -> dict[str, str]:
     """Return the answers to the questions for which there are measurements."""
-    answers = {}
-    for question, query in QUESTIONS.items():
-        for row in part.query(query).nlargest(1, "value").to_dict("records"):
-            model = "" if row["model"] in ("rope", "") else f" ({row['model']})"
-            answers[question] = value_text(row["value"]) + model
-    return answers
+    best = {question: part.query(query).nlargest(1, "value") for question, query in ANSWERS.items()}
+    return {
+        question: speed_text(row.value) + (f" ({row.model})" if row.model not in ("rope", "") else "")
+        for question, found in best.items()
+        for row in found.itertuples()
+    }
 
 
-def tables(part: pd.DataFrame) -> dict[str, str]:
-    """Return the tables of a machine by title; of several results in one place, the largest counts."""
-    threads = part["threads"].map(lambda count: f"{count} threads" if count > 1 else "")
-    part = part.assign(library=part["model"].str.split().str[0], threads=threads)
-    result = {}
-    for title, (kinds, index, columns) in TABLES.items():
-        rows = part[part["kind"].isin(kinds)]
-        if len(rows):
-            result[title] = table_text(rows.pivot_table("value", index, columns, aggfunc="max", sort=False))
-    return result
+def tables_of(part: pd.DataFrame) -> list[str]:
+    """Return the table of the methods, and that of the libraries, each with its fastest variant."""
+    methods = part[part["kind"].isin(COLUMNS)].pivot(index="model", columns="kind", values="value")
+    methods = methods.reindex(columns=[kind for kind in COLUMNS if kind in methods]).rename(columns=COLUMNS)
+    peers = part[part["kind"].isin(PEERS)]
+    heads = peers["kind"].map(PEERS) + peers["threads"].map({1: ""}).fillna(", two threads")
+    libraries = peers.assign(head=heads, library=peers["model"].str.split().str[0])
+    libraries = libraries.pivot_table("value", "library", "head", aggfunc="max", sort=False)
+    return [table_text(table) for table in (methods, libraries) if len(table)]
 
 
 def table_text(table: pd.DataFrame) -> str:
     """Return a table in Markdown, with empty cells for missing numbers."""
-    rows = ([head_text(name), *map(value_text, values)] for name, *values in table.itertuples())
-    return markdown(["", *map(head_text, table.columns)], rows)
+    return markdown(
+        ["", *table.columns], ([name, *map(speed_text, values)] for name, *values in table.itertuples())
+    )
 
 
-def head_text(name: str | tuple[str, ...]) -> str:
-    """Return the head of a row or a column, whose name is one text or several."""
-    parts = [name] if isinstance(name, str) else name
-    return ", ".join(text for part in parts if (text := HEADS.get(part, part)))
-
-
-def value_text(value: float | str) -> str:
+def speed_text(value: float | str) -> str:
     if isinstance(value, str) or pd.isna(value):
         return value if isinstance(value, str) else ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -17,8 +17,8 @@ Contender = tuple[Callable[[], nn.Module], str]  # what makes a model, and the p
 
 def measure(options: Options) -> Iterator[Measurement]:
     """Yield tokens per second of each encoding, and its step relative to NoPE's."""
-    speed = speeds({name: (partial(ours, name), "auto") for name in options.encodings}, options)
-    for name in options.encodings:
+    speed = speeds({name: (partial(ours, name), "auto") for name in options.names}, options)
+    for name in options.names:
         yield "train", name, LENGTH, speed[name]
         if "nope" in speed:
             yield "train_vs_nope", name, LENGTH, speed["nope"] / speed[name]
@@ -41,9 +41,7 @@ def measure_compiled(options: Options) -> Iterator[Measurement]:
 
 def rope_and_peers() -> dict[str, Contender]:
     """Return RoPE with the default settings, and each peer, such as "x_transformers eager bf16"."""
-    is_slow = (
-        resolved_precision("auto", "auto") == "32-true"
-    )  # emulated bfloat16 takes up to a minute per step
+    is_slow = resolved_precision("auto", "auto") == "32-true"  # emulated bfloat16: up to a minute per step
     precisions = ("fp32",) if is_slow else ("bf16", "fp32")
     peers: dict[str, Contender] = {
         f"{name} {attention} {precision}": (partial(make, attention), precision)
@@ -56,25 +54,26 @@ def speeds(
     contenders: Mapping[str, Contender], options: Options, is_compiled: bool = False
 ) -> dict[str, float]:
     """Return the tokens per second of each contender."""
-    steps = {name: step(contender, options.batch, is_compiled) for name, contender in contenders.items()}
-    return {
-        name: options.batch * LENGTH / spent for name, spent in median_times(steps, options.rounds).items()
-    }
+    steps = {}
+    for name, (make, precision) in contenders.items():
+        model = make()
+        if is_compiled:  # ours block by block, as `trainer.compile` has it
+            compile_each(model.blocks if isinstance(model, GPT) else [model])
+        chosen = resolved_precision("auto", "auto") if precision == "auto" else precision
+        steps[name] = training_step(model, (options.batch, LENGTH), VOCAB, chosen.startswith("bf16"))
+    spent = median_times(steps, options.rounds)
+    return {name: options.batch * LENGTH / seconds for name, seconds in spent.items()}
 
 
-def step(contender: Contender, batch: int, is_compiled: bool = False) -> Callable[[], None]:
-    """Return a whole training step on new text each time, in the precision that `auto` chooses."""
-    make, precision = contender
-    model = make().to(device()).train()
-    if is_compiled:  # ours block by block, as `trainer.compile` has it
-        compile_each(model.blocks if isinstance(model, GPT) else [model])
-    is_bf16 = (resolved_precision("auto", "auto") if precision == "auto" else precision).startswith("bf16")
+def training_step(model: nn.Module, shape: tuple[int, int], vocab: int, is_bf16: bool) -> Callable[[], None]:
+    """Return a whole training step, on new text of this shape (B, T) each time."""
+    model.to(device()).train()
     # so small a rate that no model learns by heart: numbers too small for normal floats are slow
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
-    noise = torch.Generator().manual_seed(0)
+    noise, (batch, length) = torch.Generator().manual_seed(0), shape
 
     def run() -> None:
-        text = torch.randint(VOCAB, (batch, LENGTH + 1), generator=noise).to(device())
+        text = torch.randint(vocab, (batch, length + 1), generator=noise).to(device())
         with torch.autocast(device(), dtype=torch.bfloat16, enabled=is_bf16):
             value = loss_of(model, text[:, :-1], text[:, 1:])
         optimizer.zero_grad()
