@@ -65,6 +65,11 @@ class Claim(Section):
         protocol = self.protocol or "same_tokens"
         return [part.under(protocol) for text in self.parts for part in read_inequalities(text)]
 
+    @property
+    def minutes(self) -> int:
+        """Return how long its trainings take on one core."""
+        return sum(trainings()[name].minutes for name in self.trains)
+
 
 class Question(Section):
     """A question that papers answer in opposite ways: the claims of all sides, and the factors that can move
@@ -109,4 +114,4 @@ def load_untried() -> list[dict[str, str]]:
 
 def load_questions() -> list[Question]:
     """Return the questions that papers answer in opposite ways."""
-    return [Question.of(one) for one in yaml.safe_load((LITERATURE / "questions.yaml").read_text())]
+    return [Question.of(question) for question in yaml.safe_load((LITERATURE / "questions.yaml").read_text())]
