@@ -45,6 +45,7 @@ class Change(nn.Module):
     has_regions: ClassVar[bool] = False  # rotates far keys in another way
     is_late: ClassVar[bool] = False  # reads the content
     context: int | None = None  # as in Encoding, if the change shortens it
+    unchanged: int = 0  # sequences of at most so many tokens are left as they are
     relative: bool = True
     prefix: bool = True
     needs_causal: bool = False
@@ -146,7 +147,7 @@ def acting(encoding: Encoding, tokens: int) -> tuple[nn.Module, ...]:
     """Return the base and the changes that do something to inputs of so many tokens. Two encodings with the
     same ones do the same."""
     base, changes = split(encoding)
-    return (base, *(change for change in changes if change.context is None or tokens > change.context))
+    return (base, *(change for change in changes if tokens > (change.context or change.unchanged)))
 
 
 def split(encoding: Encoding) -> tuple[Encoding, Sequence[Change]]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,10 +18,13 @@ from models.ops.precision import double
 class Frequencies(Rotary):
     """RoPE at other frequencies, and with other magnitudes."""
 
+    is_plain_at_1: ClassVar[bool] = True  # a factor of 1 leaves the frequencies as they are
+
     def __init__(self, length: int, factor: Factor | Auto = "auto") -> None:
         super().__init__()
         self.length, self.factor = length, given_factor(factor)
         self.prefix = factor != "auto"
+        self.unchanged = length if self.is_plain_at_1 and not self.prefix else 0
 
     def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         """Return the frequencies for sequences `factor` times longer, (D/2,), from those of training, which

@@ -19,7 +19,7 @@ class LMInfinite(ReRoPE):
 
     def __init__(self, length: int, window: Count | Auto = "auto", sinks: Whole = 10) -> None:
         super().__init__(length, length if window == "auto" else window)
-        self.sinks = sinks
+        self.sinks, self.unchanged = sinks, self.window
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         effect = super().forward(positions, before)

@@ -15,6 +15,8 @@ from models.extensions.yarn import YaRN
 class Resonance(YaRN):
     """Equation: 2π / round(2π/θ'_f), with θ'_f the frequencies of YaRN."""
 
+    is_plain_at_1 = False
+
     def scaled(self, frequencies: Tensor, factor: float, base: float) -> Tensor:
         changed = super().scaled(frequencies, factor, base)
         turning = torch.where(changed > 0, changed, 1)  # of the pairs that stand still, any

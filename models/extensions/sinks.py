@@ -28,7 +28,8 @@ class Sinks(Change):
 
     def __init__(self, length: int, window: Count | Auto = "auto", sinks: Whole = 4) -> None:
         super().__init__()
-        self.window, self.sinks = tokens("window", window, length - sinks), sinks
+        self.window = self.unchanged = tokens("window", window, length - sinks)
+        self.sinks = sinks
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         effect = before.at(positions)

@@ -62,6 +62,7 @@ class Grouped(TwoRegions):
         super().__init__(length, window)
         self.group = group if group == "auto" else tokens("group", group, 1)
         self.prefix = group != "auto"
+        self.unchanged = 0 if self.prefix else length
 
 
 def reindex(number: ByDistance | ByPair | None, places: Places) -> ByPair | None:

@@ -19,7 +19,7 @@ class Windowed(Change):
 
     def __init__(self, length: int, window: Count | Auto = "auto") -> None:
         super().__init__()
-        self.window = tokens("window", window, length)
+        self.window = self.unchanged = tokens("window", window, length)
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         effect = before.at(positions)

@@ -56,7 +56,7 @@ def load_checkpoint(place: str, dtype: torch.dtype, folder: Path, length: int | 
         raise UsageError(f"model={place} cannot be loaded by transformers: {reason}") from None
     ropes = ropes_of(config.get_text_config().to_dict())
     if length is not None:
-        ropes = [replace(rope, trained=length) if rope.kind == "default" else rope for rope in ropes]
+        ropes = [replace(r, context=length, trained=length) if r.kind == "default" else r for r in ropes]
     written = folder / hashlib.sha256(text.encode()).hexdigest()[:16] / "tokenizer.json"
     written.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(written) as out:
