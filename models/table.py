@@ -91,18 +91,21 @@ def layers_text(words: list[str]) -> str:
 def enters(effect: Effect) -> str:
     """Return the places where position enters, in words."""
     bias = "logits: distance" if isinstance(effect.bias, ByDistance) else "logits: positions"
+    own = "weights" if effect.attention is not None and effect.attention.scores is None else "logits: content"
     places = {
         "embedding": {"embed"},
         "q and k": {"rotate"},
         "far q and k": {"regions"},
         bias: {"bias", "score_scale"},
-        "logits: content": {"log_decay", "adjust", "attention"},
+        "logits: content": {"log_decay", "adjust"},
         "mask": {"visible"},
         "temperature": {"logit_scale"},
         "sink": {"sink"},
         "values": {"enter", "leave", "values"},
     }
-    return ", ".join(place for place, fields in places.items() if fields & effect.parts) or "nowhere"
+    found = [place for place, fields in places.items() if fields & effect.parts]
+    found += [own] * ("attention" in effect.parts and own not in found)
+    return ", ".join(found) or "nowhere"
 
 
 COSTS: dict[str, Callable[[Effect], bool]] = {

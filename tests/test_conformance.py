@@ -114,7 +114,8 @@ def test_order_matters(method: Method) -> None:
 
 
 def position_enters_nowhere(effect: Effect) -> bool:
-    return not effect.parts - {"logit_scale", "visible", "sink"}
+    has_scores = effect.attention is not None and effect.attention.scores is not None
+    return not effect.parts - {"logit_scale", "visible", "sink", *(() if has_scores else ("attention",))}
 
 
 # ---- what a method declares

@@ -25,12 +25,21 @@ class AdaptiveTemperature(Change):
 
     def forward(self, positions: Positions, before: Before) -> Effect:
         effect = before.at(positions)
-        return effect.with_weights(lambda logits: effect.weigh(sharpness(logits) * logits))
+        return effect.with_weights(lambda logits: effect.weigh(sharpen(logits)))
+
+
+def sharpen(logits: Tensor) -> Tensor:
+    """Return rows of logits (..., K), times the factor of each; minus infinity stays."""
+    is_hidden = logits == float("-inf")
+    scaled = logits.masked_fill(is_hidden, 0) * sharpness(logits)
+    return scaled.masked_fill(is_hidden, float("-inf"))
 
 
 def sharpness(logits: Tensor) -> Tensor:
     """Return the factor on each row of logits (..., K), (..., 1)."""
-    entropy = torch.special.entr(logits.softmax(-1)).sum(-1, keepdim=True)
+    logs = logits.log_softmax(-1)
+    finite = logs.masked_fill(logs == float("-inf"), 0)  # no weight, no entropy, and no NaN in its gradient
+    entropy = -(logs.exp() * finite).sum(-1, keepdim=True)
     factor = torch.zeros_like(entropy)
     for coefficient in POLYNOMIAL:
         factor = factor * entropy + coefficient
