@@ -2,10 +2,14 @@
 
 python -m sweeps.study archive outputs/sweeps/study docs/study      # add its finished runs
 python -m sweeps.study unarchive docs/study outputs/sweeps/study    # back to run folders; none is run again
+
+Archived rows come from committed code that anybody can check out, and from data that a digest names.
 """
 
 import json
-from collections.abc import Iterator
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from conf.errors import UsageError
-from sweeps.provenance import check_provenance
 from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
+from train.paths import ROOT
 from train.results.rows import write_rows
 from train.results.run_folder import (
     DOCUMENTS,
@@ -28,17 +32,19 @@ from train.results.run_folder import (
     write_whole,
 )
 
+TOKENIZERS = r"of [\d,]+ tokens|; bytes;|problems of length"  # tasks have symbols of their own
+
 
 def pack(folder: Path, archive: Path) -> int:
     """Add every finished run of a sweep to an archive; return the number of its runs. Raise UsageError if a
-    run does not say where it comes from (`sweeps.provenance`)."""
+    run does not name its code and its data."""
     runs = [run for run in load_readable(folder).runs if (run.folder / DONE).exists()]
     if not runs:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
     check_provenance(runs)
     archive.mkdir(parents=True, exist_ok=True)
     add(pd.DataFrame([asdict(row) for run in runs for row in run.rows]), archive / ROWS)
-    add(pd.DataFrame([score for run in runs for score in saved_scores(run)]), archive / SCORES)
+    add(pd.DataFrame([score for run in runs for score in score_records(run)]), archive / SCORES)
     return add(pd.DataFrame(map(run_record, runs)), archive / RUNS)
 
 
@@ -55,7 +61,7 @@ def add(new: pd.DataFrame, file: Path) -> int:
     return new["run"].nunique()
 
 
-def saved_scores(run: FinishedRun) -> Iterator[dict[str, object]]:
+def score_records(run: FinishedRun) -> Iterator[dict[str, object]]:
     """Yield the scores of all windows or problems, by name, in float32."""
     for name, values in run.documents.items():
         whole = values.dtype.kind in "iu"  # numbers of documents, not scores
@@ -94,3 +100,34 @@ def unpack(archive: Path, folder: Path) -> int:
         write_arrays(place / DOCUMENTS, run.documents)
         write_done(place, ids[run.folder.name])
     return len(runs)
+
+
+def check_provenance(runs: Iterable[FinishedRun]) -> None:
+    """Raise UsageError, with the first run and the number of all, if runs do not name their code and data."""
+    commits = commits_of_branch()
+    faults = {run.folder.name: fault for run in runs if (fault := provenance_fault(run, commits))}
+    for name, fault in faults.items():
+        others = f", and {len(faults) - 1} more runs are like it" if len(faults) > 1 else ""
+        raise UsageError(f"{name} {fault}{others}: commit all changes, delete these runs, and run again.")
+
+
+def provenance_fault(run: FinishedRun, commits: Sequence[str]) -> str | None:
+    """Return what a run does not tell about its code or its data."""
+    about, commit = run.about, run.about.commit
+    if commit.endswith("+"):
+        return "comes from code with changes that were not committed"
+    if not commit or not any(known.startswith(commit) for known in commits):
+        return f"comes from commit {commit or 'unknown'}, which is not in the history of this repository"
+    if not re.fullmatch("[0-9a-f]{64}", about.corpus):
+        return "does not name its corpus by a sha256"
+    if not re.search(TOKENIZERS, about.corpus_description):
+        return "does not name its tokenizer"
+    return None
+
+
+def commits_of_branch() -> list[str]:
+    line = ["git", "rev-list", "HEAD"]
+    try:
+        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError):
+        raise UsageError("There is no git history: archive from a clone of the repository.") from None

@@ -9,25 +9,27 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Column
+from rich.table import Table as Grid
 
 from conf.errors import UsageError
 from sweeps import command
-from sweeps.comparison import Comparison, named, plain_value, unit
-from sweeps.numbers import list_text, number, p_text, signed, times, tokens, with_interval
+from sweeps.comparison import Comparison, find_method, plain_value, unit
+from sweeps.numbers import list_text, number, signed, times, with_interval
 from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT, estimate, holm, interval
 from sweeps.table import HIGHER_IS_BETTER, Table, read_tables, variant_name
 from train.results.rows import ANSWERS
 
-if TYPE_CHECKING:
-    from rich.table import Table as Grid
-
 USAGE = "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep."
 OPTIONS = {"at": "", "in": "outputs/sweeps/encodings", "metric": "loss", "protocol": ""}
+OF_TEXT = ("loss", "bits_per_byte")  # metrics; the others are of answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,40 +45,31 @@ def read_side(text: str, options: dict[str, str]) -> Side:
     """Return what an argument names: a folder, or a method of the sweep in=, such as rope or rope+yarn."""
     is_folder = Path(text).is_dir()
     folder = Path(text if is_folder else options["in"])
-    tables = [t for t in read_tables(load_readable(folder)) if t.has(*place(t, options))]
+    place = options["protocol"], options["metric"]
+    tables = [t for t in read_tables(load_readable(folder)) if t.has(*place)]
     if len(tables) != 1:
         why = "differ in data or training length" if tables else f"have no {options['metric']}"
         raise UsageError(f"The runs in {folder} {why}: name another folder, metric= or protocol=.")
-    (table,) = tables
-    sample = table.sample(*place(table, options))
+    sample = tables[0].sample(*place)
+    variants = {variant_name(*key): key for key in sample.index.droplevel(["length", "seed"]).unique()}
     if is_folder:
-        plain = sample[sample.index.get_level_values("extension") == "none"]
-        chosen = {str(method): (str(method), "none") for method in plain.index.unique("method")}
+        chosen = [name for name, (_, extension) in variants.items() if extension == "none"]
     else:
         method, _, extension = (part.strip() for part in text.partition("+"))
-        found = named(method, table.members)
-        key = (found, extension or "none")
-        if key not in sample.index.droplevel(["length", "seed"]):
-            known = sorted(
-                variant_name(*pair) for pair in sample.index.droplevel(["length", "seed"]).unique()
-            )
-            raise UsageError(f"There is no '{text}' in {folder}; there are: {list_text(known, 60)}.")
-        chosen = {variant_name(str(found), key[1]): (str(found), key[1])}
-    return Side(text, table, {name: sample.loc[variant] for name, variant in chosen.items()})
-
-
-def place(table: Table, options: dict[str, str]) -> tuple[str, str]:
-    """Return the protocol and the metric that are compared."""
-    return options["protocol"] or (ANSWERS if table.is_answers else "same_tokens"), options["metric"]
+        chosen = [variant_name(str(find_method(method, tables[0].members)), extension or "none")]
+        if chosen[0] not in variants:
+            known = list_text(sorted(variants), 60)
+            raise UsageError(f"There is no '{text}' in {folder}; there are: {known}.")
+    return Side(text, tables[0], {name: sample.loc[variants[name]] for name in chosen})
 
 
 def pairs(first: Side, other: Side) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Yield the name and the scores of each pair; of two folders, the methods that both have."""
     if len(first.samples) == len(other.samples) == 1:
-        (a, one), (b, two) = (next(iter(side.samples.items())) for side in (first, other))
-        yield f"{a} − {b}" if a != b else a, one, two
+        ((a, scores),), ((b, others),) = first.samples.items(), other.samples.items()
+        yield f"{a} − {b}" if a != b else a, scores, others
         return
-    shared = [(name, match) for name in first.samples if (match := named(name, other.samples))]
+    shared = [(name, match) for name in first.samples if (match := find_method(name, other.samples))]
     if not shared:
         raise UsageError(f"{first.name} and {other.name} have no method in common.")
     for name, match in shared:
@@ -91,56 +84,41 @@ def paired_difference(first: pd.DataFrame, other: pd.DataFrame, windows: pd.Seri
     difference = (first - other).dropna(axis=1, how="all").dropna()
     if difference.empty:
         raise UsageError("They have no seed, no length or no documents in common: evaluate the same ones.")
-    found = estimate(difference, windows)
     weights = windows.reindex(difference.columns).fillna(1.0)
     means = (difference * weights).sum(axis=1) / weights.sum()
-    by_seed = means.groupby(level="length").agg(list)
-    return found.assign(by_seed=by_seed)
+    return estimate(difference, windows).assign(by_seed=means.groupby(level="length").agg(list))
 
 
-def compare(arguments: Sequence[str]) -> "tuple[Grid, str]":
+def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     """Return the table and the sentence of a comparison."""
-    from rich import box
-    from rich.table import Column
-    from rich.table import Table as Grid
-
     names = [word for word in arguments if "=" not in word]
     given = dict(word.split("=", 1) for word in arguments if "=" in word)
     if len(names) != 2 or given.keys() - OPTIONS.keys():
         raise UsageError(USAGE)
     options = OPTIONS | given
-    first, other = (read_side(name, options) for name in names)
-    alike = [(side.table.corpus, side.table.data, side.table.trained) for side in (first, other)]
-    if alike[0] != alike[1]:
+    options["protocol"] = options["protocol"] or ("same_tokens" if options["metric"] in OF_TEXT else ANSWERS)
+    sides = [read_side(name, options) for name in names]
+    if len({(side.table.corpus, side.table.data, side.table.trained) for side in sides}) > 1:
         raise UsageError("They differ in corpus or training length, so their scores are of other tokens.")
-    found = pd.concat(
-        {
-            name: paired_difference(one, two, first.table.windows).assign(
-                first=means(one, first.table), other=means(two, other.table)
-            )
-            for name, one, two in pairs(first, other)
-        },
-        names=["pair"],
-    )
-    trained = first.table.trained
-    found = at_lengths(found, options["at"], trained)
-    several = found.index.unique("pair").size > 1
-    found["p"] = found.groupby(level="length")["p"].transform(holm) if several else found["p"]
-    heads = ["length", names[0], names[1], "difference [95 %]", "p (Holm)" if several else "p", "by seed"]
+    windows, trained = sides[0].table.windows, sides[0].table.trained
+    every = {}
+    for name, first, other in pairs(*sides):
+        means = {"first": first, "other": other}
+        every[name] = paired_difference(first, other, windows).assign(
+            **{side: estimate(sample, windows)["value"] for side, sample in means.items()}
+        )
+    found = at_lengths(pd.concat(every, names=["pair"]), options["at"], trained)
+    if len(every) > 1:
+        found["p"] = found.groupby(level="length")["p"].transform(holm)
+    heads = ["length", *names, "difference [95 %]", "p (Holm)" if len(every) > 1 else "p", "by seed"]
     columns = [Column("pair"), *(Column(head, justify="right") for head in heads)]
     grid = Grid(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for (name, length), row in found.iterrows():
-        where = f"{tokens(int(length))} ({times(int(length), trained)})"
-        ends = with_interval(row["value"], row["low"], row["high"])
+        ends, p = with_interval(row["value"], row["low"], row["high"]), row["p"]
         seeds = ", ".join(signed(value) for value in row["by_seed"])
-        cells = [number(row["first"]), number(row["other"]), ends, p_text(row["p"]), seeds]
-        grid.add_row(str(name), where, *cells)
-    return grid, sentence(found.iloc[-1], names, place(first.table, options))
-
-
-def means(sample: pd.DataFrame, table: Table) -> pd.Series:
-    """Return the mean over seeds and documents by length."""
-    return estimate(sample, table.windows)["value"]
+        cells = [f"{length:,} ({times(int(length), trained)})", number(row["first"]), number(row["other"])]
+        grid.add_row(str(name), *cells, ends, "< 0.001" if p < 0.001 else number(p), seeds)
+    return grid, conclusion(found.iloc[-1], names, options)
 
 
 def at_lengths(found: pd.DataFrame, at: str, trained: int) -> pd.DataFrame:
@@ -158,19 +136,17 @@ def at_lengths(found: pd.DataFrame, at: str, trained: int) -> pd.DataFrame:
     return found[found.index.get_level_values("length") == length]
 
 
-def sentence(row: "pd.Series[Any]", names: Sequence[str], place: tuple[str, str]) -> str:
+def conclusion(row: "pd.Series[Any]", names: Sequence[str], options: dict[str, str]) -> str:
     """Return what one comparison shows."""
-    protocol, metric = place
-    what = f"{unit(metric)}, under {protocol}; paired over shared seeds and documents"
+    scope = f"{unit(options['metric'])}, under {options['protocol']}; paired over shared seeds and documents"
     if not pd.notna(row["p"]):
-        return f"{what}. There is no interval: it needs two seeds or five documents."
-    lower, higher = names if row["value"] < 0 else names[::-1]
-    better = higher if metric in HIGHER_IS_BETTER else lower
-    seeds = int(row["seeds"])
-    luck = " With one seed, another training may differ." if seeds == 1 else ""
-    if row["p"] >= SIGNIFICANT:
-        return f"{what}. The last line is not separable from zero.{luck}"
-    return f"{what}. At the last line {better} is better.{luck}"
+        return f"{scope}. There is no interval: it needs two seeds or five documents."
+    is_first = (row["value"] < 0) != (options["metric"] in HIGHER_IS_BETTER)
+    shown = f"At the last line {names[0 if is_first else 1]} is better."
+    luck = " With one seed, another training may differ." if row["seeds"] == 1 else ""
+    return (
+        f"{scope}. {shown if row['p'] < SIGNIFICANT else 'The last line is not separable from zero.'}{luck}"
+    )
 
 
 def all_pairs(comparison: Comparison) -> dict[str, object]:
@@ -184,8 +160,7 @@ def all_pairs(comparison: Comparison) -> dict[str, object]:
     shape = len(variants), len(lengths), len(seeds), comparison.sample.shape[1]
     values = comparison.sample.reindex(index).to_numpy().reshape(shape)
     weights = comparison.table.windows.to_numpy() if shape[-1] > 1 else np.ones(1)
-    by_seed = values @ weights / weights.sum()
-    found = []
+    by_seed, found = values @ weights / weights.sum(), []
     for n in range(len(variants) - 1):
         differences = interval(values[n] - values[n + 1 :], weights)
         half = (differences.high - differences.low) / 2
@@ -193,23 +168,19 @@ def all_pairs(comparison: Comparison) -> dict[str, object]:
         found += [[[plain_value(float(f"{x:.3g}")) for x in row] for row in each] for each in stacked]
     return {
         "names": [variant_name(*variant) for variant in variants],
-        "lengths": [f"{tokens(length)} ({times(length, comparison.trained)})" for length in lengths],
+        "lengths": [f"{length:,} ({times(length, comparison.trained)})" for length in lengths],
         "means": [[[plain_value(x) for x in row] for row in each] for each in by_seed.tolist()],
         "pairs": found,
     }
 
 
 def main() -> None:
-    from rich.console import Console
-
     words = sys.argv[1:]
     if not words or {"-h", "--help"} & {*words}:
         print(__doc__)
         return
-    grid, text = compare(words)
-    console = Console(highlight=False)
-    console.print(grid)
-    console.print(text)
+    for part in compare(words):
+        Console(highlight=False).print(part)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The comparison of the methods of one table: ranks, differences, gains, and how a report names them."""
+"""The comparison of the methods of one table: differences, gains, and how a report names them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from sweeps.gain import TOLERANCE, extended, gains
-from sweeps.methods import family, family_place, is_window
-from sweeps.numbers import tokens
-from sweeps.results import FinishedRun
+from conf.errors import UsageError
+from sweeps.gain import TOLERANCE, method_gains
+from sweeps.ranking import Ranking
+from sweeps.results import SweepResults
 from sweeps.statistics import estimate, is_bimodal, verdict
-from sweeps.table import COSTS, HIGHER_IS_BETTER, Table, variant_name
+from sweeps.table import COSTS, read_tables, variant_name
 from train.results.protocols import PROTOCOLS, is_partial
 from train.results.rows import ANSWERS, CHANCE, ONCE
 
@@ -46,120 +46,30 @@ class Best:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """A table with what a report says of it."""
+class Comparison(Ranking):
+    """A table with the differences between its methods, and the words that a report has for them."""
 
-    table: Table
     wanted: str | None = None  # the reference
     tolerance: float = TOLERANCE
-
-    @property
-    def protocol(self) -> str:
-        return self.main[0]
-
-    @property
-    def metric(self) -> str:
-        return self.main[1]
-
-    @property
-    def main(self) -> tuple[str, str]:
-        """Return the protocol and the metric that methods are ranked under."""
-        assert self.table.main is not None
-        return self.table.main
-
-    @property
-    def sign(self) -> int:
-        """Return -1 if higher is better."""
-        return -1 if self.metric in HIGHER_IS_BETTER else 1
-
-    @property
-    def trained(self) -> int:
-        return self.table.trained
-
-    @cached_property
-    def sample(self) -> pd.DataFrame:
-        """Return the scores that methods are ranked by."""
-        return self.table.sample(*self.main)
-
-    @cached_property
-    def plain(self) -> pd.DataFrame:
-        """Return those of methods without extension, by method, length and seed."""
-        return extended(self.sample, "none")
-
-    @cached_property
-    def lengths(self) -> list[int]:
-        return [int(n) for n in sorted(self.sample.index.get_level_values("length").unique())]
-
-    @cached_property
-    def seeds(self) -> list[int]:
-        return [int(n) for n in sorted(self.sample.index.get_level_values("seed").unique())]
-
-    @property
-    def longest(self) -> int:
-        return self.lengths[-1]
-
-    @property
-    def halfway(self) -> int:
-        """Return the length half way from the training length to the longest."""
-        longer = [length for length in self.lengths if length > self.trained]
-        return longer[max(0, len(longer) // 2 - 1)] if longer else self.longest
-
-    @cached_property
-    def means(self) -> pd.DataFrame:
-        """Return the mean, its interval and its seeds, by method, extension and length."""
-        return self.estimates(*self.main)
-
-    def estimates(self, protocol: str, metric: str) -> pd.DataFrame:
-        return estimate(self.table.sample(protocol, metric), self.table.windows)
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Return methods, the best at the longest length first, windows last. Those undefined there are
-        ranked by their own longest length."""
-        means = (self.sign * self.means["value"]).xs("none", level="extension").unstack("length")
-
-        def key(name: str) -> tuple[bool, int, float]:
-            known = means.loc[name].dropna()
-            rank = (-int(known.index[-1]), float(known.iloc[-1])) if len(known) else (1, 0.0)
-            return name in self.bounded, *rank
-
-        return sorted(means.index, key=key)
-
-    @cached_property
-    def bounded(self) -> set[str]:
-        """Return the methods that see no further than the training length: by their settings, or because the
-        window changes nothing. They are no rivals of the others."""
-        methods = self.means.xs("none", level="extension").index.unique("method")
-        found = {name for name in methods if is_window(name, self.table.members[name][0])}
-        change = extended(self.sample, WINDOW).mean(axis=1) - self.plain.mean(axis=1)
-        known = change.abs().dropna().groupby(level="method").agg(["max", "size"])
-        several = len(self.lengths) > 1 and self.metric == "loss"
-        unchanged = known[(known["max"] < 1e-5) & (known["size"] >= len(self.lengths))]
-        found |= {str(name) for name in unchanged.index if several}
-        return found if found != set(methods) else set()
-
-    @property
-    def rivals(self) -> list[str]:
-        return [name for name in self.names if name not in self.bounded]
-
-    @cached_property
-    def order(self) -> list[str]:
-        """Return methods by the order of their families, then by name."""
-        return sorted(self.names, key=lambda name: (family_place(self.family(name)), name))
-
-    def family(self, name: str) -> str:
-        return family(self.table.members[name][0])
 
     @cached_property
     def reference(self) -> str:
         """Return the wanted reference, or RoPE; without that NoPE, or the first method of the families."""
-        found = (named(name, self.names) for name in (self.wanted, *REFERENCES) if name)
+        found = (find_method(name, self.names) for name in (self.wanted, *REFERENCES) if name)
         return next(filter(None, found), self.order[0])
 
     @cached_property
     def gains(self) -> pd.DataFrame:
         """Return the gains from longer context by method, extension and length."""
-        return gains(self.table, tolerance=self.tolerance)
+        return method_gains(self.table, tolerance=self.tolerance)
+
+    @property
+    def by_gain(self) -> list[str]:
+        """Return methods, the largest gain half way first, windows last, then those without a gain."""
+        values = {name: self.gains["value"].get((name, "none", self.halfway)) for name in self.names}
+        known = {name: value for name, value in values.items() if value is not None}
+        ranked = sorted(known, key=lambda name: (name in self.bounded, -known[name]))
+        return [*ranked, *(name for name in self.names if name not in known)]
 
     @cached_property
     def differences(self) -> pd.DataFrame:
@@ -193,12 +103,10 @@ class Comparison:
     def two_groups(self) -> dict[str, list[int]]:
         """Return the lengths at which the seeds of a method fall into two groups, which makes means
         misleading."""
+        means = self.sample.mean(axis=1).groupby(level=["method", "extension", "length"])
         found: dict[str, list[int]] = {}
-        for (method, extension, length), values in self.sample.mean(axis=1).groupby(
-            level=["method", "extension", "length"]
-        ):
-            if is_bimodal(values.to_numpy()):
-                found.setdefault(variant_name(method, extension), []).append(int(length))
+        for method, extension, length in (key for key, seeds in means if is_bimodal(seeds.to_numpy())):
+            found.setdefault(variant_name(method, extension), []).append(int(length))
         return found
 
     def cost(self, name: str, metric: str) -> float | None:
@@ -230,7 +138,7 @@ class Comparison:
 
     def at(self, length: int) -> str:
         """Return a length in words: 64 tokens, or length 20 if a task counts in another unit."""
-        return f"{tokens(length)} tokens" if self.is_in_tokens else f"length {tokens(length)}"
+        return f"{length:,} tokens" if self.is_in_tokens else f"length {length:,}"
 
     def axis(self, protocol: str = "") -> str:
         """Return the label of the axis of lengths."""
@@ -252,13 +160,16 @@ class Comparison:
     @cached_property
     def labels(self) -> dict[str, str]:
         """Return the labels of protocols for axes, with a number of tokens unless runs differ in it."""
-        stride, last = (common_setting(self.table.runs, name) for name in ("stride", "last"))
         result = {name: name for name in PROTOCOLS}
-        if stride is not None:
-            for name, auto in (("sliding", "1/8"), ("overlapping_mean", "1/2")):
-                result[name] = f"{name}, stride {auto if stride == 'auto' else stride}"
-        if last is not None:
-            result["last_k"] = f"last_k, k = {max(1, self.trained // 2) if last == 'auto' else last}"
+        for name, setting, word, auto in (
+            ("sliding", "stride", "stride", "1/8"),
+            ("overlapping_mean", "stride", "stride", "1/2"),
+            ("last_k", "last", "k =", max(1, self.trained // 2)),
+        ):
+            values = {run.facts.get(f"settings.evaluation.{setting}") for run in self.table.runs}
+            if len(values) == 1 and None not in values:
+                (value,) = values
+                result[name] = f"{name}, {word} {auto if value == 'auto' else value}"
         return result
 
     @property
@@ -278,13 +189,25 @@ class Comparison:
         return [plain_value(value) for value in found]
 
 
-def common_setting(runs: Iterable[FinishedRun], name: str) -> object:
-    """Return a setting of the evaluation that all runs share; None if they differ."""
-    values = {run.facts.get(f"settings.evaluation.{name}") for run in runs}
-    return values.pop() if len(values) == 1 else None
+def comparisons_of(
+    sweep: SweepResults, reference: str | None = None, tolerance: float = TOLERANCE
+) -> list[Comparison]:
+    """Return the comparisons of a sweep. Raise UsageError if none has a method called `reference`."""
+    found = []
+    for table in read_tables(sweep):
+        if table.main is None:
+            sweep.notes.append(f"{table.data}: none of its runs was evaluated.")
+        else:
+            found.append(Comparison(table, reference, tolerance))
+    if reference and found and not any(find_method(reference, comparison.names) for comparison in found):
+        known = ", ".join(sorted({name for comparison in found for name in comparison.names}))
+        raise UsageError(
+            f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
+        )
+    return found
 
 
-def named(name: str, methods: Iterable[str]) -> str | None:
+def find_method(name: str, methods: Iterable[str]) -> str | None:
     """Return the method with a name, which may be one of several of the same function."""
     return next((method for method in methods if name == method or name in method.split(" = ")), None)
 

@@ -30,7 +30,7 @@ def gain_samples(table: Table, among: Collection[str] = (*FAIR_CONTROLS,)) -> tu
     lengths, extensions = (everything.index.get_level_values(name) for name in ("length", "extension"))
     everything = everything[(lengths > table.trained) & ~extensions.isin([*FAIR_CONTROLS, "temperature"])]
     controls = {
-        name: extended(table.sample(where, metric), extension)
+        name: under_extension(table.sample(where, metric), extension)
         for name, (where, extension) in places.items()
         if name in among
     }
@@ -61,22 +61,20 @@ def paired_gains(
 
 
 def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOLERANCE) -> pd.DataFrame:
-    """Return the mean gain with its interval and verdict (see `gains`), from gains by seed and document."""
+    """Return the mean gain with its interval and verdict (see `method_gains`), from gains by seed and
+    document."""
     estimates = estimate(found, windows)
     low, high = estimates["low"], estimates["high"]
     cases = [low.isna(), low > 0, high < 0, low >= -tolerance]
     words = np.select(cases, ["", GAINS, LOSES, HOLDS], UNDECIDED)
-    is_plain = estimates.index.get_level_values("extension") == "none"
-    families = [
-        part.groupby(level="length", group_keys=False)
-        for part in (estimates["p"][is_plain], estimates["p"][~is_plain])
-        if len(part)
-    ]
-    corrected = pd.concat([family.transform(holm) for family in families])
-    return estimates.assign(verdict=words, p_holm=corrected)
+    is_plain = pd.Series(estimates.index.get_level_values("extension") == "none", estimates.index)
+    families = estimates["p"].groupby(
+        [is_plain, estimates.index.get_level_values("length")], group_keys=False
+    )
+    return estimates.assign(verdict=words, p_holm=families.transform(holm))
 
 
-def gains(
+def method_gains(
     table: Table, among: Collection[str] = (*FAIR_CONTROLS,), tolerance: float = TOLERANCE
 ) -> pd.DataFrame:
     """Return the gain by method, extension and longer length: value, low, high, p, seeds, verdict, p_holm
@@ -92,10 +90,9 @@ def gains(
     return judged_gains(samples, table.windows, tolerance).assign(over=over)
 
 
-def extended(sample: pd.DataFrame, extension: str) -> pd.DataFrame:
+def under_extension(sample: pd.DataFrame, extension: str) -> pd.DataFrame:
     """Return the rows of a sample under an extension, by method, length and seed."""
-    is_extended = sample.index.get_level_values("extension") == extension
-    return sample[is_extended].droplevel("extension")
+    return sample[sample.index.get_level_values("extension") == extension].droplevel("extension")
 
 
 def mean(sample: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
-"""Methods as a report shows them: their names, and the families that share a panel."""
+"""Methods as a report shows them: their names, their papers, and the families that share a panel."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -9,21 +9,16 @@ from conf.choices import content, files
 from sweeps.results import FinishedRun
 
 FAMILIES = (
-    "baselines",
-    "rotation and scale of q, k",
-    "bias by distance",
-    "bias by content",
-    "randomized index",
+    "baselines", "rotation and scale of q, k", "bias by distance", "bias by content", "randomized index",
     "window and schedule",
-)  # the first panels; other families follow by name
+)  # the first panels; other families follow by name  # fmt: skip
 OTHER = "other"
 WINDOWS = ("crop", "window", "sinks", "lm_infinite")  # extensions
-KEY = "settings.encoding.family"
 
 
 def family(run: FinishedRun) -> str:
     """Return the family in the settings of a run, or in the file of its encoding."""
-    return str(run.facts.get(KEY) or families().get(run.encoding, OTHER))
+    return str(run.facts.get("settings.encoding.family") or families().get(run.encoding, OTHER))
 
 
 @cache
@@ -32,27 +27,17 @@ def families() -> dict[str, str]:
     return {name: str(content("encoding", name).get("family", OTHER)) for name in files("encoding")}
 
 
-@dataclass(frozen=True)
-class Source:
-    """The full name of a method, and its paper."""
-
-    name: str = ""
-    paper: str = ""
-    link: str = ""
+def family_place(name: str) -> tuple[int, str]:
+    """Return the order of a family among others."""
+    return (FAMILIES.index(name) if name in FAMILIES else len(FAMILIES) + (name == OTHER), name)
 
 
 @cache
-def source(encoding: str) -> Source:
-    """Return the full name and the paper of an encoding; nothing if `conf/encoding/` does not have it."""
-    if encoding not in files("encoding"):
-        return Source()
-    about = content("encoding", encoding)
-    return Source(*(about.get(key) or "" for key in ("title", "paper", "link")))
-
-
-def family_place(family: str) -> tuple[int, str]:
-    """Return the order of a family among others."""
-    return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES) + (family == OTHER), family)
+def origin(encoding: str) -> tuple[str, str]:
+    """Return the full name of an encoding with its paper, and the link; empty if `conf/encoding/` does not
+    have it."""
+    about = content("encoding", encoding) if encoding in files("encoding") else {}
+    return ", ".join(about[key] for key in ("title", "paper") if about.get(key)), about.get("link") or ""
 
 
 def is_window(name: str, run: FinishedRun) -> bool:
@@ -61,19 +46,38 @@ def is_window(name: str, run: FinishedRun) -> bool:
     return encoding == "SlidingWindow" or name.partition(" + ")[2].partition(" ")[0] in WINDOWS
 
 
-def labels(runs: list[FinishedRun]) -> list[str]:
+def method_names(runs: list[FinishedRun]) -> list[str]:
     """Return a name for the method of each run: its encoding, with the settings in which runs of that
     encoding differ."""
-    same: dict[str, list[FinishedRun]] = defaultdict(list)
-    for run in runs:
-        same[run.encoding].append(run)
-    keys = {name: differing_keys([run.settings for run in group]) for name, group in same.items()}
-    return [name_with_settings(run.encoding, run.settings, keys[run.encoding]) for run in runs]
+    return distinct_names([(run.encoding,) for run in runs], [run.settings for run in runs])
 
 
-def name_with_settings(name: str, settings: dict[str, Any], keys: list[str]) -> str:
-    """Return a name such as "rope base=500"."""
-    return " ".join([name, *(f"{key.split('.')[-1]}={short(settings.get(key))}" for key in keys)])
+def extension_names(runs: list[FinishedRun], methods: list[str]) -> list[tuple[str, str]]:
+    """Return the extension that each run was trained or fine-tuned for, and its name with the settings in
+    which that extension differs between runs of a method."""
+    prefix = "settings.extension."
+    settings = [
+        {key.removeprefix(prefix): value for key, value in run.facts.items() if key.startswith(prefix)}
+        for run in runs
+    ]
+    chosen = [
+        str(run.facts.get("settings.names.extension", run.facts.get("extension", "none"))) for run in runs
+    ]
+    names = distinct_names(list(zip(methods, chosen, strict=True)), settings)
+    return [(name, name if name == "none" else label) for name, label in zip(chosen, names, strict=True)]
+
+
+def distinct_names(groups: Sequence[tuple[str, ...]], settings: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the last word of each group, with the settings in which members of that group differ:
+    "rope base=500"."""
+    alike = defaultdict(list)
+    for group, each in zip(groups, settings, strict=True):
+        alike[group].append(each)
+    keys = {group: differing_keys(every) for group, every in alike.items()}
+    return [
+        " ".join([group[-1], *(f"{key.split('.')[-1]}={setting_text(each.get(key))}" for key in keys[group])])
+        for group, each in zip(groups, settings, strict=True)
+    ]
 
 
 def differing_keys(settings: list[dict[str, Any]]) -> list[str]:
@@ -82,44 +86,21 @@ def differing_keys(settings: list[dict[str, Any]]) -> list[str]:
     return [key for key in keys if len({str(setting.get(key)) for setting in settings}) > 1]
 
 
-def newest_runs(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
-    """Return the runs of the newest training of each method and seed, and a sentence for each older one."""
-    same: dict[tuple[str, int], dict[str, list[FinishedRun]]] = defaultdict(lambda: defaultdict(list))
-    for run, name in zip(runs, labels(runs), strict=True):
-        same[name, run.seed][str(run.facts.get("training"))].append(run)
-    kept, notes = set(), []
-    for (name, seed), trainings in same.items():
-        by_start = sorted(
-            trainings.values(), key=lambda training: max(str(r.facts.get("started")) for r in training)
-        )
-        kept |= {run.folder for run in by_start[-1]}
-        older = ", ".join(run.folder.name for training in by_start[:-1] for run in training)
-        if older:
-            which = f"the newest of {len(by_start)} trainings, which differ in code, packages or precision"
-            notes.append(f"{name}, seed {seed}: {which}; left out: {older}.")
-    return [run for run in runs if run.folder in kept], notes
-
-
-def short(value: Any) -> str:
+def setting_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def extension_labels(runs: list[FinishedRun], names: list[str]) -> dict[tuple[int, str], str]:
-    """Return (number of the run, extension) -> a name with the settings in which that extension differs."""
-    same: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for number, run in enumerate(runs):
-        chosen = run.facts.get("settings.names.extension", run.facts.get("extension", "none"))
-        if chosen != "none":
-            same[names[number], str(chosen)].append(number)
-    result = {}
-    for (_, extension), numbers in same.items():
-        settings = [of_extension(runs[number]) for number in numbers]
-        keys = differing_keys(settings)
-        for number, setting in zip(numbers, settings, strict=True):
-            result[number, extension] = name_with_settings(extension, setting, keys)
-    return result
-
-
-def of_extension(run: FinishedRun) -> dict[str, Any]:
-    prefix = "settings.extension."
-    return {key.removeprefix(prefix): value for key, value in run.facts.items() if key.startswith(prefix)}
+def newest_runs(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
+    """Return the runs of the newest training of each method and seed, and a sentence for each older one."""
+    trainings: dict[tuple[str, int], dict[str, list[FinishedRun]]] = defaultdict(lambda: defaultdict(list))
+    for run, name in zip(runs, method_names(runs), strict=True):
+        trainings[name, run.seed][run.about.training].append(run)
+    kept, notes = set(), []
+    for (name, seed), alike in trainings.items():
+        *older, newest = sorted(alike.values(), key=lambda members: max(run.about.started for run in members))
+        kept |= {run.folder for run in newest}
+        if older:
+            which = f"the newest of {len(alike)} trainings, which differ in code, packages or precision"
+            left = ", ".join(run.folder.name for members in older for run in members)
+            notes.append(f"{name}, seed {seed}: {which}; left out: {left}.")
+    return [run for run in runs if run.folder in kept], notes

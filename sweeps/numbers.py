@@ -1,14 +1,15 @@
-"""Numbers as text."""
+"""Numbers, lists and tables as text."""
 
 from collections.abc import Iterable, Sequence
-from math import isnan
+
+import pandas as pd
 
 MISSING = "–"
 
 
 def number(value: float | None, decimals: int = 3) -> str:
     """Return a number with fewer decimals if it is large and a true minus; a dash if it is missing."""
-    if value is None or isnan(value):
+    if value is None or pd.isna(value):
         return MISSING
     fewer = sum(abs(value) >= size for size in (10, 100, 1000))
     return f"{value:.{max(0, decimals - fewer)}f}".replace("-", "−")
@@ -16,33 +17,20 @@ def number(value: float | None, decimals: int = 3) -> str:
 
 def signed(value: float | None, decimals: int = 3) -> str:
     """Return a number with its sign, a true minus."""
-    if value is None or isnan(value):
+    if value is None or pd.isna(value):
         return MISSING
     text = number(abs(value), decimals)
-    return ("+" if value > 0 else "−" if value < 0 else "") + text if float(text) else text
+    return ("+" if value > 0 else "−") + text if float(text) else text
 
 
 def between(low: float | None, high: float | None) -> str:
     """Return an interval in brackets, to follow its value; empty if there is none."""
-    return "" if is_missing(low) or is_missing(high) else f" [{signed(low)}, {signed(high)}]"
+    return "" if pd.isna(low) or pd.isna(high) else f" [{signed(low)}, {signed(high)}]"
 
 
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:
     """Return a difference with its interval: −0.099 [−0.143, −0.055]."""
     return signed(value) + between(low, high)
-
-
-def p_text(p: float | None) -> str:
-    """Return a p-value: 0.003, or < 0.001."""
-    return MISSING if p is None or isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def is_missing(value: float | None) -> bool:
-    return value is None or isnan(value)
-
-
-def tokens(length: int | None) -> str:
-    return MISSING if length is None else f"{length:,}"
 
 
 def times(length: int, trained: int) -> str:
@@ -60,18 +48,18 @@ def big(value: float | None) -> str:
     return f"{value:g}"
 
 
-def list_text(names: list[str], limit: int = 4) -> str:
+def plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def list_text(names: Sequence[str], limit: int = 4) -> str:
     """Return a, b and c; beyond `limit`, the number of the others."""
     if len(names) > limit:
         return f"{', '.join(names[: limit - 1])} and {len(names) - limit + 1} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown, with all columns but the first aligned to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

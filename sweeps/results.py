@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from conf.errors import UsageError, printable
 from train.results.about import About, about_run
-from train.results.rows import ROW, Row, read_rows
+from train.results.rows import Row, read_rows
 
 ROWS, SCORES, RUNS = "rows.parquet", "scores.parquet", "runs.parquet"  # the files of an archive
-UNFINISHED, FAILED, UNREADABLE = "have no results yet", "failed", "cannot be read"  # what became of a job
+OUTCOMES = UNFINISHED, FAILED, UNREADABLE = "have no results yet", "failed", "cannot be read"
 FOLDER = re.compile(r"(?!\.\.?$)[^/\\\x00-\x1f]+")  # a name that leads nowhere else
 Documents = dict[str, NDArray[np.float64]]  # scores by window
 TRAINING = ("model", "encoding", "optimizer", "trainer", "batch", "objective")  # settings that make a method
@@ -53,27 +54,37 @@ class FinishedRun:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """Return the content of run.json, flattened: settings.model.width -> 128."""
-        return flat(self.about.model_dump(exclude_unset=True))
+        return flatten(self.about.model_dump(exclude_unset=True))
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Return the settings of the training besides data and seed."""
-        facts = {key.removeprefix("settings."): value for key, value in self.facts.items()}
-        parts = {key: key.split(".") for key in facts if key not in TRAINING[:4]}
-        return {key: facts[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT}
+        every = {key.removeprefix("settings."): value for key, value in self.facts.items() if "." in key}
+        parts = {key: key.split(".") for key in every}
+        return {key: every[key] for key, p in parts.items() if p[0] in TRAINING and p[-1] not in NOT_RESULT}
+
+    @property
+    def trained_tokens(self) -> int | None:
+        """Return the number of tokens that the weights were trained on; None if a task counts lengths in
+        another unit, as steps then differ in tokens."""
+        sizes = [self.settings.get(key) for key in ("trainer.max_steps", "batch", "model.length")]
+        steps, batch, length = (size if isinstance(size, int) else 0 for size in sizes)
+        whole = round((self.facts.get("settings.checkpoint") or 1.0) * steps) * batch * length
+        return whole if whole and length == self.rows[0].trained_length else None
 
 
 @dataclass(frozen=True)
 class Failure:
     """A job that did not finish, or whose results cannot be read."""
 
+    outcome: str  # one of OUTCOMES
     name: str
     reason: str
     log: str
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepResults:
     """The jobs of a sweep: finished runs, and jobs without results."""
 
     folder: Path
@@ -82,48 +93,47 @@ class Sweep:
     started: str = ""
     jobs: dict[str, str] = field(default_factory=dict)  # folder -> name
     runs: list[FinishedRun] = field(default_factory=list)
-    troubles: dict[str, list[Failure]] = field(
-        default_factory=lambda: {UNFINISHED: [], FAILED: [], UNREADABLE: []}
-    )
+    failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
-    def missing(self) -> list[Failure]:
-        """Return the jobs without results."""
-        return [job for jobs in self.troubles.values() for job in jobs]
+    def troubles(self) -> dict[str, list[Failure]]:
+        """Return the jobs without results by what became of them."""
+        every = {outcome: [job for job in self.failures if job.outcome == outcome] for outcome in OUTCOMES}
+        return {outcome: jobs for outcome, jobs in every.items() if jobs}
 
 
-def load_sweep(folder: Path) -> Sweep:
+def load_sweep(folder: Path) -> SweepResults:
     """Return the sweep of a folder, which may be an archive, a folder of runs without `sweep.json`, or a
     single run."""
     if (folder / ROWS).is_file():
         runs = list(archived_runs(folder))
         jobs = {run.folder.name: run.folder.name for run in runs}
-        return Sweep(folder, folder.resolve().name, jobs=jobs, runs=runs)
+        return SweepResults(folder, folder.resolve().name, jobs=jobs, runs=runs)
     sweep = jobs_of(folder)
     for subfolder, name in sweep.jobs.items():
         place = Path(os.path.normpath(folder / subfolder))
         log = path_text(place / "train.log") if (place / "train.log").is_file() else ""
         if not ((place / "DONE").exists() and (place / "results.jsonl").exists()):
             reason, is_error = last_words(place)
-            sweep.troubles[FAILED if is_error else UNFINISHED].append(Failure(name, reason, log))
+            sweep.failures.append(Failure(FAILED if is_error else UNFINISHED, name, reason, log))
             continue
         try:
             sweep.runs.append(load_run(place))
         except (ValueError, OSError) as error:
-            sweep.troubles[UNREADABLE].append(Failure(name, str(error), log))
+            sweep.failures.append(Failure(UNREADABLE, name, str(error), log))
     return sweep
 
 
-def load_readable(folder: Path) -> Sweep:
+def load_readable(folder: Path) -> SweepResults:
     """Return the sweep of a folder, and print which of its runs cannot be read."""
     sweep = load_sweep(folder)
-    for failure in sweep.troubles[UNREADABLE]:
+    for failure in sweep.troubles.get(UNREADABLE, []):
         print(f"yardstick: {failure.name} is left out. {failure.reason}", file=sys.stderr)
     return sweep
 
 
-def jobs_of(folder: Path) -> Sweep:
+def jobs_of(folder: Path) -> SweepResults:
     """Return the jobs that `sweep.json` lists; if it is missing or damaged, all runs below the folder."""
     file, notes = folder / "sweep.json", []
     if file.is_file():
@@ -135,15 +145,16 @@ def jobs_of(folder: Path) -> Sweep:
             jobs = {
                 str(job["folder"]): printable(str(job.get("name", job["folder"]))) for job in about["jobs"]
             }
-            return Sweep(folder, name or folder.name, command, started, jobs)
+            return SweepResults(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
             notes.append(f"{path_text(file)} is damaged: every run found in its folder is reported.")
     places = sorted(run_folders(folder))
     if not places:
-        where = "no results.jsonl in it or in any folder below it"
-        raise UsageError(f"There are no results in {folder}: {where}.")
+        raise UsageError(
+            f"There are no results in {folder}: no results.jsonl in it or in any folder below it."
+        )
     jobs = {str(place.relative_to(folder)): printable(place.name) for place in places}
-    return Sweep(folder, folder.resolve().name, jobs=jobs, notes=notes)
+    return SweepResults(folder, folder.resolve().name, jobs=jobs, notes=notes)
 
 
 def run_folders(folder: Path) -> Iterator[Path]:
@@ -185,30 +196,27 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
     try:
         rows, scores, runs = (pd.read_parquet(archive / name) for name in (ROWS, SCORES, RUNS))
         rows = rows.astype(object).where(rows.notna(), None)
-        names = list(rows)
         rows_of: dict[str, list[Row]] = {}
-        documents_of: dict[str, Documents] = {}
-        for values in rows.itertuples(index=False, name=None):
-            row = ROW.validate_json(json.dumps(dict(zip(names, values, strict=True))))
+        for row in TypeAdapter(list[Row]).validate_json(json.dumps(rows.to_dict("records"))):
             rows_of.setdefault(row.run, []).append(row)
+        documents_of: dict[str, Documents] = {}
         for run, name, is_whole, values in scores.itertuples(index=False, name=None):
-            array = np.asarray(values, "int64" if is_whole else "float64")
-            documents_of.setdefault(run, {})[name] = array
+            documents_of.setdefault(run, {})[name] = np.asarray(values, "int64" if is_whole else "float64")
         for run, _, about in runs[["run", "id", "about"]].itertuples(index=False, name=None):
-            record = About.model_validate_json(about)
             if not FOLDER.fullmatch(run):
                 raise ValueError(f"{run!r} is no name of a folder")
+            record = About.model_validate_json(about)
             yield FinishedRun(archive / run, record, rows_of[run], documents_of[run])
     except (ValueError, KeyError, OSError) as error:
-        raise UsageError(f"The archive {archive} is damaged: make it again by sweeps.archive.") from error
+        raise UsageError(f"The archive {archive} is damaged: make it again.") from error
 
 
-def flat(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return nested dicts as one, with keys joined by dots; a list becomes text."""
     result: dict[str, Any] = {}
     for key, value in content.items():
         plain = {prefix + key: str(value) if isinstance(value, list) else value}
-        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else plain
+        result |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else plain
     return result
 
 

@@ -155,9 +155,3 @@ def is_bimodal(seeds: Array) -> bool:
     cut = int(gaps.argmax())
     within = max(values[cut] - values[0], values[-1] - values[cut + 1])
     return bool(gaps[cut] > max(GAP, 10 * within))
-
-
-def longest_unbroken(holds: list[bool], lengths: list[int]) -> int | None:
-    """Return the last length before a condition first fails; None if it fails at the first length."""
-    kept = [*holds, False].index(False)
-    return lengths[kept - 1] if kept else None

@@ -9,8 +9,8 @@ from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Caption, Spec
 from sweeps.drawing.line_rows import Axes
 from sweeps.drawing.lines import line_panels
-from sweeps.gain import extended
-from sweeps.numbers import plural, tokens
+from sweeps.gain import under_extension
+from sweeps.numbers import plural
 from sweeps.statistics import estimate
 from train.results.gain import FAIR_CONTROLS
 from train.results.protocols import BY_POSITION
@@ -34,7 +34,7 @@ def by_position(comparison: Comparison) -> dict[str, Spec]:
 
 def views(comparison: Comparison, protocol: str, metric: str) -> Iterator[tuple[str, Spec]]:
     """Yield a metric as it is; losses and the ranking metric also as changes and differences."""
-    sample = extended(comparison.table.sample(protocol, metric), "none")
+    sample = under_extension(comparison.table.sample(protocol, metric), "none")
     if not np.isfinite(sample).all(axis=1).any():
         return
     place, noun, y = (protocol, metric), metric.replace("_", " "), unit(metric)
@@ -77,7 +77,7 @@ def metric_chart(
         note += f"; thin lines are controls: {', '.join(f'{name} ({STYLES[name]})' for name in styles)}"
     caption, x = Caption(f"{noun} against evaluated length", note), comparison.axis(protocol)
     if protocol == BY_POSITION:
-        caption = Caption(f"Loss by position in {tokens(int(table['length'].max()))} tokens", SHAPE)
+        caption = Caption(f"Loss by position in {table['length'].max():,} tokens", SHAPE)
         x = f"position in the context, tokens ({BY_POSITION})"
     axes = Axes(
         caption, x, label, comparison.trained, zero,

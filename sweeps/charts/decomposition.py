@@ -16,7 +16,7 @@ import pandas as pd
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
 from sweeps.drawing.line_rows import COLUMNS, limits
-from sweeps.gain import extended, mean
+from sweeps.gain import mean, under_extension
 from sweeps.numbers import signed, times
 from sweeps.statistics import estimate
 from sweeps.table import Table
@@ -68,9 +68,9 @@ def decompose(table: Table) -> pd.DataFrame:
 
     def losses(sample: pd.DataFrame, extension: str, index: pd.Index) -> pd.DataFrame:
         """Return losses by method and seed at each place of `index`, or at the training length."""
-        return extended(sample, extension).reindex(index).set_axis(c.index)
+        return under_extension(sample, extension).reindex(index).set_axis(c.index)
 
-    c = extended(same, "none")
+    c = under_extension(same, "none")
     c = c[c.index.get_level_values("length") > trained]
     home = pd.MultiIndex.from_tuples([(m, trained, s) for m, _, s in c.index], names=c.index.names)
     a, w = losses(same, "none", home), losses(same, "window", c.index)

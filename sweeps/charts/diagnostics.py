@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from sweeps.drawing.figure import Spec, add_title, combine, panel, place_beside
 from sweeps.drawing.line_rows import COLOURS
-from sweeps.numbers import tokens
 from train.diagnostics.records import Diagnosis, Heads
 
 HEAT = """
@@ -81,7 +80,7 @@ def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
     above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
     apart = {"scale": dict.fromkeys(("color", "opacity"), "independent")}
     rows = [combine(above, "concat", columns=4, spacing=24, resolve=apart) | place_beside(0, 330)]
-    note = f"{diagnosis.data}, trained at length {tokens(diagnosis.trained_length)}; {sequences}"
+    note = f"{diagnosis.data}, trained at length {diagnosis.trained_length:,}; {sequences}"
     title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
     return combine(rows, "vconcat", title=title, spacing=24)
 
@@ -97,14 +96,14 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
     every, ends = np.array(variant.profile), np.array(variant.ends)  # (lengths, layers, H, bins)
     last = int(np.searchsorted(ends, max(variant.farthest[place]), side="right")) + 1
     starts = [0, *ends.tolist()]
-    ticks = {n: tokens(starts[n]) for n in range(last) if starts[n] & (starts[n] - 1) == 0 and starts[n] != 2}
+    ticks = {n: f"{starts[n]:,}" for n in range(last) if starts[n] & (starts[n] - 1) == 0 and starts[n] != 2}
     edge = int(np.searchsorted(starts, max(diagnosis.farthest) + 1))
     past = edge < last
     legend = LEGEND if past else None
     look = {"width": 10 * last + 70, "x": "tokens back", "legend": legend, **axis_ticks(ticks)}
     look["scale"] = {"range": SHADES, "type": "sqrt", "domain": [0, float(every.max())]}
     look["edge"] = [{"_x": edge}] if past else []
-    title = f"Attention by distance at length {tokens(variant.lengths[place])}"
+    title = f"Attention by distance at length {variant.lengths[place]:,}"
     return heat(title, np.moveaxis(every[place], -1, 0)[:last], look)
 
 
@@ -155,7 +154,7 @@ def heads_height(heads: int) -> int:
 
 
 def length_ticks(variant: Heads) -> Spec:
-    return axis_ticks({n + 0.5: tokens(length) for n, length in enumerate(variant.lengths)})
+    return axis_ticks({n + 0.5: f"{length:,}" for n, length in enumerate(variant.lengths)})
 
 
 def axis_ticks(texts: Mapping[float, str] | Mapping[int, str]) -> Spec:

@@ -3,10 +3,10 @@
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.copying import copying_gains
+from sweeps.study.copying import copying_gains
 from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
 from sweeps.gain import VERDICTS
-from sweeps.numbers import between, signed, times, tokens
+from sweeps.numbers import between, signed, times
 
 PANEL = """
 width: 190
@@ -47,7 +47,7 @@ def gain_by_length(comparison: Comparison) -> dict[str, Spec]:
         return {}
     gains = comparison.gains.xs("none", level="extension")
     panels = {
-        f"{tokens(length)} tokens, {times(length, comparison.trained)}": part.droplevel("length")
+        f"{length:,} tokens, {times(length, comparison.trained)}": part.droplevel("length")
         for length, part in gains.groupby(level="length")
     }
     return gain_panels(comparison, panels, "Gain from longer context by length")
@@ -72,7 +72,7 @@ def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: 
         for row in table.itertuples()
     ]
     table = table[["context", "method", "verdict", "value", "low", "high", "over", "_tooltip"]]
-    names = [name for name in best_first(comparison) if name in set(table["method"])]
+    names = [name for name in comparison.by_gain if name in set(table["method"])]
     title_below = f"← loses · {comparison.unit} (symlog) · gains →"
     chart = panel(PANEL, names=names, verdicts=[*VERDICTS], title=title_below)
     over = comparison.table.over or "nothing"
@@ -82,13 +82,3 @@ def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: 
     columns = 2 if len(panels) == 4 else 3
     faceted = facet(chart, table.assign(unit=comparison.unit), "context", columns, Caption(title, note))
     return {"gain": faceted | place_beside(0, 150, 8 * max(map(len, names)))}
-
-
-def best_first(comparison: Comparison) -> list[str]:
-    """Return methods, the largest gain half way first, windows last."""
-    values = {
-        name: comparison.gains["value"].get((name, "none", comparison.halfway)) for name in comparison.names
-    }
-    known = {name: value for name, value in values.items() if value is not None}
-    ranked = sorted(known, key=lambda name: (name in comparison.bounded, -known[name]))
-    return [*ranked, *(name for name in comparison.names if name not in known)]

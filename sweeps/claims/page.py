@@ -12,7 +12,7 @@ from sweeps.claims.inequality import Inequality, read_sum
 from sweeps.claims.verdict import Judgement, Measurement, Trial, Verdict, measure
 from sweeps.numbers import plural, with_interval
 from sweeps.statistics import SIGNIFICANT
-from sweeps.texts import markdown_page
+from sweeps.drawing.page import markdown_page
 
 Judgements = Mapping[str, Judgement]
 

@@ -1,4 +1,4 @@
-"""A page with figures: one file that makes no request."""
+"""Pages from templates: with figures, in one file that makes no request; and in Markdown."""
 
 import json
 from collections.abc import Sequence
@@ -36,3 +36,9 @@ def runtime() -> str:
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE).replace(
         "</script", "<\\/script"
     )
+
+
+def markdown_page(template: Path, **content: object) -> str:
+    """Return a page in Markdown from its template."""
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(template.read_text()).render(content)

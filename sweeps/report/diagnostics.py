@@ -11,8 +11,6 @@ from sweeps.drawing.figure import Figure
 from train.diagnostics.records import Diagnosis
 
 NAME = "diagnostics.json"
-
-
 DIAGNOSIS = TypeAdapter(Diagnosis)
 
 
@@ -31,13 +29,13 @@ def diagnoses(folders: list[Path]) -> Iterator[DiagnosedRun]:
         if file.exists():
             try:
                 diagnosis = DIAGNOSIS.validate_json(file.read_bytes())
-                yield DiagnosedRun(diagnosis.run, diagnosis.sentences, figures(diagnosis))
+                yield DiagnosedRun(diagnosis.run, diagnosis.sentences, head_figures(diagnosis))
             except (ValueError, IndexError, OSError):  # lists that do not fit together, too
                 damaged = f"{file} is damaged: delete it, or diagnose the run again."
                 yield DiagnosedRun(file.parent.name, [damaged], [])
 
 
-def figures(diagnosis: Diagnosis) -> list[Figure]:
+def head_figures(diagnosis: Diagnosis) -> list[Figure]:
     """Return one figure for each extension that the run was diagnosed under."""
     return [
         Figure(f"{diagnosis.run}-{variant.extension}", {"heads": head_figure(diagnosis, variant)})
@@ -49,7 +47,7 @@ def pictures(content: object, folder: Path) -> list[Path]:
     """Write a PNG and an SVG for each extension in `diagnostics.json`; return the files."""
     files = []
     diagnosis = DIAGNOSIS.validate_python(content)
-    for figure, variant in zip(figures(diagnosis), diagnosis.variants, strict=True):
+    for figure, variant in zip(head_figures(diagnosis), diagnosis.variants, strict=True):
         name = "diagnostics" if variant.extension == "none" else f"diagnostics-{variant.extension}"
         files += Figure(name, figure.views).save(folder)
     return files

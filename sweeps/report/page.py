@@ -6,30 +6,30 @@ from pathlib import Path
 
 import yaml
 
-from sweeps.answers import answers, setting
 from sweeps.compare import all_pairs
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Figure
 from sweeps.drawing.page import render_page
-from sweeps.fairness import provenance, shared_settings
 from sweeps.gain import over_words
 from sweeps.numbers import plural
+from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
-from sweeps.results import Sweep
+from sweeps.results import SweepResults
 from sweeps.statistics import FEWEST_DOCUMENTS, GAP
-from sweeps.tables import changes, runs
+from sweeps.tables import changes
+from sweeps.tables.cells import DisplayTable
 from sweeps.tables.methods import method_table, sides_table
-from sweeps.tables.table import Table
+from sweeps.tables.runs import circumstances, failure_table, fairness_table, shared_settings
 
 HERE = Path(__file__).parent
 TEXTS = yaml.safe_load((HERE / "texts.yml").read_text())
 FIRST = "gain_by_length"  # the part on the first screen
-TABLES: dict[str, Callable[[Comparison], Table | None]] = {
+TABLES: dict[str, Callable[[Comparison], DisplayTable | None]] = {
     "methods": method_table,
     "extensions": changes.extension_table,
     "decomposition": changes.parts_table,
     "protocols": changes.protocol_table,
-    "fairness": runs.fairness_table,
+    "fairness": fairness_table,
 }
 
 
@@ -41,11 +41,13 @@ class Part:
     title: str
     note: str
     figure: Figure | None
-    table: Table | None
+    table: DisplayTable | None
     pairs: dict[str, object] | None = None
 
 
-def page(sweep: Sweep, comparisons: Sequence[Comparison], figures: Sequence[dict[str, Figure]]) -> str:
+def report_page(
+    sweep: SweepResults, comparisons: Sequence[Comparison], figures: Sequence[dict[str, Figure]]
+) -> str:
     """Return the whole file."""
     diagnosed = list(diagnoses([run.folder for run in sweep.runs]))
     every = [figure for drawn in figures for figure in drawn.values()]
@@ -54,8 +56,8 @@ def page(sweep: Sweep, comparisons: Sequence[Comparison], figures: Sequence[dict
             "comparison": comparison,
             "setting": setting(comparison),
             "answers": answers(comparison),
-            "provenance": provenance(comparison.table),
-            "settings": dict(shared_settings([run.facts for run in comparison.table.runs])),
+            "provenance": circumstances(comparison.table),
+            "settings": shared_settings(comparison.table.runs),
             "parts": list(page_parts(comparison, drawn, f"{number}-" if number else "")),
         }
         for number, (comparison, drawn) in enumerate(zip(comparisons, figures, strict=True))
@@ -67,12 +69,12 @@ def page(sweep: Sweep, comparisons: Sequence[Comparison], figures: Sequence[dict
         sweep=sweep,
         both=sides_table(comparisons),
         jobs=plural(len(sweep.jobs), "job"),
-        troubles={outcome: jobs for outcome, jobs in sweep.troubles.items() if jobs},
+        troubles=sweep.troubles,
         sections=sections,
         first=FIRST,
         diagnoses=diagnosed,
         texts=TEXTS,
-        failures=runs.failure_table(sweep.missing),
+        failures=failure_table(sweep.failures),
         reading={"documents": FEWEST_DOCUMENTS, "gap": f"{GAP:g}", "tolerance": tolerance},
     )
 

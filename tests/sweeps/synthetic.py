@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from sweeps.charts import figures
-from sweeps.comparison import Comparison
+from sweeps.comparison import Comparison, comparisons_of
 from sweeps.methods import families
-from sweeps.report import compared
-from sweeps.report.page import page
+from sweeps.report.page import report_page
+from sweeps.report.terminal import terminal_text
 from sweeps.results import load_sweep
-from sweeps.tables.terminal import terminal_text
 from train.results.about import commit
 from train.results.rows import Row, write_rows
 from train.results.run_folder import write_done
@@ -207,21 +206,21 @@ def edit(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 def comparison_of(folder: Path, reference: str | None = None) -> Comparison:
     """Return the only comparison of a sweep."""
-    (found,) = compared(load_sweep(folder), reference)
+    (found,) = comparisons_of(load_sweep(folder), reference)
     return found
 
 
 def text_of(folder: Path, width: int = 200) -> str:
     """Return the report of a folder as a terminal shows it."""
     sweep = load_sweep(folder)
-    return terminal_text(sweep, compared(sweep), width)
+    return terminal_text(sweep, comparisons_of(sweep), width)
 
 
 def page_of(folder: Path) -> str:
     """Write a report without drawing its figures; return its page."""
     sweep = load_sweep(folder)
-    comparisons = compared(sweep)
-    return page(sweep, comparisons, figures(comparisons))
+    comparisons = comparisons_of(sweep)
+    return report_page(sweep, comparisons, figures(comparisons))
 
 
 def figures_of(page: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweeps.gain import gain_samples, gains, paired_gains
+from sweeps.gain import gain_samples, method_gains, paired_gains
 from sweeps.results import load_sweep
 from sweeps.table import Table, only_table
 from tests.sweeps.synthetic import make_sweep
@@ -31,7 +31,7 @@ def table(folder: Path) -> Table:
 
 def plain(table: Table) -> pd.DataFrame:
     """Return the gains of methods without extension, by method and length."""
-    return gains(table).xs("none", level="extension")
+    return method_gains(table).xs("none", level="extension")
 
 
 def test_it_is_the_loss_of_the_better_fair_control_minus_that_with_everything(table: Table) -> None:
@@ -52,10 +52,10 @@ def test_it_is_the_loss_of_the_better_fair_control_minus_that_with_everything(ta
 def test_the_crop_that_every_context_beats_is_no_control(tmp_path: Path) -> None:
     """Under same_tokens a cropped model lacks context for early targets: without sliding there is no crop."""
     plain = make_sweep(tmp_path / "plain", ("fox",), 2, windows=16, controls=("crop", "window"))
-    found = gains(only_table(load_sweep(plain)))
+    found = method_gains(only_table(load_sweep(plain)))
     assert set(found["over"]) == {"window"}
     bare = make_sweep(tmp_path / "bare", ("fox",), 2, windows=16, controls=("crop",))
-    assert gains(only_table(load_sweep(bare))).empty
+    assert method_gains(only_table(load_sweep(bare))).empty
 
 
 def test_verdicts_are_gains_holds_loses_or_undecided(table: Table) -> None:
@@ -66,7 +66,7 @@ def test_verdicts_are_gains_holds_loses_or_undecided(table: Table) -> None:
         assert row.verdict != "loses" or row.high < 0
         assert row.verdict != "holds" or row.low >= -0.02
         assert row.verdict != "undecided" or row.low < -0.02
-    assert "holds" in set(gains(only_table(load_sweep(STUDY)))["verdict"])
+    assert "holds" in set(method_gains(only_table(load_sweep(STUDY)))["verdict"])
 
 
 @pytest.mark.parametrize(("crop", "gain"), [(2.0, -0.5), (2.8, 0.3), (3.5, 0.5), (None, 0.5)])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conf.errors import UsageError
-from sweeps.provenance import check_provenance, fault_of, history
+from sweeps.archive import check_provenance, commits_of_branch, provenance_fault
 from sweeps.results import FinishedRun, load_sweep
 from train.paths import ROOT
 
@@ -22,9 +22,9 @@ def runs() -> list[FinishedRun]:
 
 
 def test_every_archived_run_says_where_it_comes_from(runs: list[FinishedRun]) -> None:
-    commits = history()
+    commits = commits_of_branch()
     assert len(ARCHIVES) > 10
-    assert {run.folder: fault for run in runs if (fault := fault_of(run, commits))} == {}
+    assert {run.folder: fault for run in runs if (fault := provenance_fault(run, commits))} == {}
 
 
 def test_bits_per_byte_count_the_bytes_of_the_scored_targets(runs: list[FinishedRun]) -> None:

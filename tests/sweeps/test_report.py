@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from sweeps import command
-from sweeps.answers import answers, setting
 from sweeps.charts.decomposition import DISTANCES, EARLY, POSITIONS, WHOLE, decompose
 from sweeps.charts.extensions import common_beginning, extension_changes
-from sweeps.notes import gaps_note
 from sweeps.report import make
 from sweeps.report.__main__ import main
+from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
 from sweeps.results import UNREADABLE, load_sweep, path_text
 from sweeps.tables.methods import method_table, sides_table
+from sweeps.tables.notes import gaps, gaps_note
 from sweeps.tables.runs import fairness_table
 from tests.harm import files_of_at_most
 from tests.sweeps.synthetic import (
@@ -366,7 +366,7 @@ def test_gaps_are_reported_by_what_rows_say(tmp_path: Path) -> None:
         rewrite(t5, [replace(row, value=None) if row.length == 512 else row for row in rows])
     found = comparison_of(folder)
     past = [length for length in found.lengths if length > 64]
-    assert found.table.gaps(*found.main) == {
+    assert gaps(found) == {
         "not evaluated": {"alibi": [256]}, "undefined": {"learned": past}, "not finite": {"t5": [512]},
     }  # fmt: skip
     parts = (
@@ -387,7 +387,7 @@ def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> Non
         rewrite(folder / place, [*kept, marked])
     found = comparison_of(folder)
     expected = {"out of memory": {"alibi + crop": [2048], "rope": [2048]}}
-    assert found.table.gaps(*found.main) == expected
+    assert gaps(found) == expected
     assert np.isnan(found.means["value"]["rope", "none", 2048])
     assert np.isfinite(found.means["value"]["alibi", "none", 2048])
     assert (
@@ -463,7 +463,9 @@ def test_the_first_lines_say_what_was_read(tmp_path: Path) -> None:
     edit(folder / "rope-s0/run.json", lambda run: run.update(corpus_description=about))
     vouch(folder)
     text = answers(comparison_of(folder))["Training text"]
-    assert text.startswith("Read 2.00 times. 1.5 spans of every training sequence were repeated within it")
+    assert text.startswith("Not natural: 1.5 spans of every training sequence were repeated within it")
+    assert text.endswith("Read 2.00 times.")
+    assert next(iter(answers(comparison_of(folder)))) == "Training text"
 
 
 def test_extensions_are_compared_with_fair_controls_or_with_none(tmp_path: Path) -> None:

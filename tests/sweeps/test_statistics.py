@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from sweeps import statistics
@@ -157,13 +155,6 @@ def test_holm_and_verdicts() -> None:
 )
 def test_seeds_in_two_groups(seeds: list[float], split: bool) -> None:
     assert statistics.is_bimodal(np.array(seeds)) is split
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=6))
-def test_longest_unbroken(holds: list[bool]) -> None:
-    lengths = [64 * 2**n for n in range(len(holds))]
-    kept = [*holds, False].index(False)
-    assert statistics.longest_unbroken(holds, lengths) == (lengths[kept - 1] if kept else None)
 
 
 def test_smallest_difference_is_found_as_often_as_it_says() -> None:

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from sweeps import agreement, study
 from sweeps.archive import pack
 from sweeps.charts.gain import gain_by_distance
-from sweeps.gain import gains
+from sweeps.gain import method_gains
 from sweeps.results import load_sweep
+from sweeps.study.__main__ import main
+from sweeps.study.agreement import agreement
 from sweeps.table import only_table
 from tests.sweeps.synthetic import comparison_of, edit, make_sweep, vouch
 from train.paths import ROOT
@@ -31,7 +32,7 @@ def table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
     def run(*words: object) -> str:
         monkeypatch.setattr("sys.argv", ["study", *map(str, words)])
-        study.main()
+        main()
         return capsys.readouterr().out
 
     return run
@@ -53,7 +54,7 @@ def test_gains_and_archives_say_the_same(tmp_path: Path, table: Table) -> None:
     text = table("gain", folder)
     assert text == table("gain", tmp_path / "archive")
     assert text.endswith("Over the better of a sliding window and a sliding crop of the training length.\n")
-    found = gains(only_table(load_sweep(folder)))["value"]
+    found = method_gains(only_table(load_sweep(folder)))["value"]
     for name, row in cells(text).items():
         assert row[0] == "3"
         assert value(row[4]) == pytest.approx(found[name, "none", 512], abs=5e-4)
@@ -154,8 +155,8 @@ def test_tau_is_on_documents_apart(table: Table) -> None:
 
 def test_few_methods_have_no_tau(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ("rope", "fox"), 2, windows=16, controls=CONTROLS)
-    scale = agreement.Scale("small", only_table(load_sweep(folder)))
-    assert agreement.row(scale, scale, 4)[1:3] == ["2", "–"]
+    table = only_table(load_sweep(folder))
+    assert agreement(table, table, 4)[:2] == ["2", "–"]
 
 
 def test_power(tmp_path: Path, table: Table) -> None:

@@ -38,10 +38,6 @@ def test_values_are_rows_and_scores_average_to_them(sweep: Path) -> None:
     assert table.over == "seeds and documents"
 
 
-def test_gaps_have_their_reason(sweep: Path) -> None:
-    assert read(sweep).gaps("same_tokens", "loss") == {"undefined": {"learned": [128, 256, 512, 1024, 2048]}}
-
-
 def test_scores_that_disagree_with_rows_do_not_count(sweep: Path) -> None:
     arrays = dict(np.load(sweep / "fox-s1/documents.npz"))
     np.savez(sweep / "fox-s1/documents.npz", **(arrays | {"none|same_tokens|64": arrays["document"]}))

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeps.answers import setting
 from sweeps.charts.by_length import by_length
 from sweeps.charts.depths import by_depth, short_number
-from sweeps.report import compared
+from sweeps.comparison import comparisons_of
+from sweeps.report.answers import setting
 from sweeps.results import load_sweep
 from sweeps.tables.methods import method_table, sides_table
 from tests.sweeps.synthetic import comparison_of, make_sweep, page_of, rewrite, text_of
@@ -117,7 +117,7 @@ def test_an_accuracy_gains_by_rising(copied: Path) -> None:
 
 
 def test_both_sides_stand_in_one_table_and_have_their_own_words(mixed: Path) -> None:
-    of_text, of_answers = compared(load_sweep(mixed))
+    of_text, of_answers = comparisons_of(load_sweep(mixed))
     assert (of_text.main, of_answers.main) == (("same_tokens", "loss"), ("answers", "accuracy"))
     table = sides_table([of_text, of_answers])
     assert table is not None
@@ -138,7 +138,7 @@ def test_both_sides_stand_in_one_table_and_have_their_own_words(mixed: Path) -> 
 
 
 def test_accuracy_is_drawn_from_zero_to_one_with_chance(mixed: Path) -> None:
-    of_text, of_answers = compared(load_sweep(mixed))
+    of_text, of_answers = comparisons_of(load_sweep(mixed))
     first = next(iter(by_length(of_answers).values()))
     low, high = first["spec"]["encoding"]["y"]["scale"]["domain"]
     assert low < 0 < 1 < high < 1.1

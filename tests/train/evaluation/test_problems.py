@@ -17,7 +17,7 @@ from models.effect import Effect, Positions
 from models.encoding import Around
 from models.encodings import extend, load
 from models.gpt import GPT
-from sweeps.report import compared
+from sweeps.comparison import comparisons_of
 from sweeps.results import load_sweep as load_sweep
 from tests.composing import composed
 from tests.train.conftest import far_from_uniform, run_together, validate
@@ -268,7 +268,7 @@ def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
         for key in (("same_tokens", "loss"), ("same_tokens", "bits_per_byte"), ("answers", "accuracy")):
             assert found["none", key[0], length, key[1]] is not None
     assert ("none", "answers", 16, "bits_per_byte") not in found
-    kinds = [comparison.protocol for comparison in compared(load_sweep(tmp_path / "run"))]
+    kinds = [comparison.protocol for comparison in comparisons_of(load_sweep(tmp_path / "run"))]
     assert kinds == ["same_tokens", "answers"]
 
 

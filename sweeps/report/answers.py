@@ -1,75 +1,70 @@
 """The first lines of a report: labelled answers for each comparison."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 
 from sweeps.charts.extensions import extended_methods, extension_changes
 from sweeps.comparison import Comparison
-from sweeps.fairness import fairness
-from sweeps.gain import GAINS, HOLDS, LOSES, UNDECIDED, over_words
+from sweeps.gain import GAINS, HOLDS, LOSES, VERDICTS, over_words
 from sweeps.methods import WINDOWS
-from sweeps.notes import scored_note, two_groups_note
-from sweeps.numbers import big, list_text, number, plural, signed, times, tokens
+from sweeps.numbers import big, list_text, number, plural, signed, times
+from sweeps.results import FinishedRun
 from sweeps.statistics import SIGNIFICANT
+from sweeps.tables.notes import scored_note, two_groups_note
+from sweeps.tables.runs import method_facts
 
 NEGLIGIBLE = 0.005
-MOST = 6  # names in a line
+NAMES = 6  # in a line
 TRAINING_TEXT = re.compile(r"training: .*?([\d,]+) tokens")  # in the description of a corpus
 
 
 def answers(comparison: Comparison) -> dict[str, str]:
     """Return the answers of a comparison by label, without those for which there are no rows."""
-    lines: dict[str, Callable[[Comparison], str]] = {
-        "Best where it was trained": best_line,
-        "Gains": lambda comparison: verdict_line(comparison, GAINS),
-        "Holds": lambda comparison: verdict_line(comparison, HOLDS),
-        "Loses": lambda comparison: verdict_line(comparison, LOSES),
-        "Undecided": lambda comparison: verdict_line(comparison, UNDECIDED),
-        "Extensions": extension_line,
-        "Training text": lambda comparison: " ".join(training_text(comparison)),
-        "What this cannot say": limit_line,
+    lines = {
+        "Training text": training_text(comparison),
+        "Best where it was trained": best_line(comparison),
+        **{verdict.capitalize(): verdict_line(comparison, verdict) for verdict in VERDICTS},
+        "Extensions": extension_line(comparison),
+        "What this cannot say": limit_line(comparison),
     }
-    return {label: text for label, line in lines.items() if (text := line(comparison))}
+    return {label: text for label, text in lines.items() if text}
 
 
 def setting(comparison: Comparison) -> list[str]:
     """Return sentences on what was compared, and on what a gain is."""
     names, seeds = len(comparison.names), len(comparison.seeds)
     trained = f"trained on {comparison.table.data} at {comparison.at(comparison.trained)}"
-    ladder = f"up to {tokens(comparison.longest)} ({times(comparison.longest, comparison.trained)})"
+    ladder = f"up to {comparison.longest:,} ({times(comparison.longest, comparison.trained)})"
     scored = f" on {scored_note(comparison)}" if scored_note(comparison) else ""
     counts = f"{plural(names, 'method')}, {plural(seeds, 'seed')}"
     lines = [f"{counts}, {trained} and evaluated {ladder} under {comparison.protocol}{scored}."]
     return [*lines, definition(comparison)]
 
 
-def training_text(comparison: Comparison) -> list[str]:
-    """Return how often the training text was read, and what was done to it."""
-    facts = [run.facts for run in comparison.table.runs]
-    passes = [count for fact in facts if (count := passes_of(fact)) is not None]
-    repeats = sorted({float(fact.get("settings.data.repeat") or 0) for fact in facts})
-    lines = []
-    if passes:
-        ends = list(dict.fromkeys(number(end, 2) for end in (min(passes), max(passes))))
-        lines.append(f"Read {' to '.join(ends)} times.")
+def training_text(comparison: Comparison) -> str:
+    """Return what was done to the training text, and how often it was read."""
+    runs, lines = comparison.table.runs, []
+    repeats = sorted({float(run.facts.get("settings.data.repeat") or 0) for run in runs})
     if any(repeats):
         spans = " or ".join(f"{repeat:g}" for repeat in repeats)
         lines.append(
-            f"{spans} spans of every training sequence were repeated within it (data.repeat), which teaches "
-            "copying; the evaluated text is as it was found."
+            f"Not natural: {spans} spans of every training sequence were repeated within it (data.repeat), "
+            "which teaches copying; the evaluated text is as it was found."
         )
-    return lines
+    if passes := [count for run in runs if (count := passes_of(run)) is not None]:
+        ends = list(dict.fromkeys(number(end, 2) for end in (min(passes), max(passes))))
+        lines.append(f"Read {' to '.join(ends)} times.")
+    return " ".join(lines)
 
 
-def passes_of(facts: dict[str, object]) -> float | None:
+def passes_of(run: FinishedRun) -> float | None:
     """Return how often a run read its training text, from its record, or else from the size of its corpus."""
-    if facts.get("passes") is not None:
-        return float(str(facts["passes"]))
-    found = TRAINING_TEXT.search(str(facts.get("corpus_description", "")))
-    sizes = [facts.get(f"settings.{key}") for key in ("batch", "model.length", "trainer.max_steps")]
+    if run.about.passes is not None:
+        return run.about.passes
+    found = TRAINING_TEXT.search(run.about.corpus_description)
+    sizes = [run.settings.get(key) for key in ("batch", "model.length", "trainer.max_steps")]
     if not found or None in sizes:
         return None
     batch, length, steps = (float(str(size)) for size in sizes)
@@ -100,31 +95,24 @@ def best_line(comparison: Comparison) -> str:
     first = f"{best.method}, {number(value)} {comparison.unit}"
     if best.others and not comparison.table.over:
         return f"{first}; without an interval, this may be chance."
-    return f"{first}; not separable from it: {list_text(best.tied, MOST)}." if best.tied else f"{first}."
+    return f"{first}; not separable from it: {list_text(best.tied, NAMES)}." if best.tied else f"{first}."
 
 
 def verdict_line(comparison: Comparison, verdict: str) -> str:
     """Return the methods with a verdict, half way and at the longest length, the largest gain first."""
     if not comparison.has_controls or not comparison.table.over:
         return ""
-    gains = comparison.gains.xs("none", level="extension")
-    parts = []
+    gains, parts = comparison.gains.xs("none", level="extension"), []
+    bounded = [n for n in comparison.names if n in comparison.bounded and n in gains.index.unique("method")]
     for length in dict.fromkeys([comparison.halfway, comparison.longest]):
-        if length not in gains.index.unique("length"):
-            continue
-        here = gains.xs(length, level="length").sort_values("value", ascending=verdict == LOSES)
-        named = here[here["verdict"] == verdict]
-        shown = named[~named.index.isin([*comparison.bounded])]
-        entries = [verdict_entry(comparison, str(name), row) for name, row in shown.iterrows()]
-        names = list_text(entries, MOST) or "no method"
-        parts.append(f"at {comparison.at(length)} ({times(length, comparison.trained)}): {names}")
-    windows = [
-        name
-        for name in comparison.names
-        if name in comparison.bounded and name in gains.index.unique("method")
-    ]
-    window = f" As a window, by construction: {list_text(windows)}." if windows and verdict == HOLDS else ""
+        if length in gains.index.unique("length"):
+            found = gains.xs(length, level="length").sort_values("value", ascending=verdict == LOSES)
+            found = found[(found["verdict"] == verdict) & ~found.index.isin(bounded)]
+            entries = [verdict_entry(comparison, str(name), row) for name, row in found.iterrows()]
+            names = list_text(entries, NAMES) or "no method"
+            parts.append(f"at {comparison.at(length)} ({times(length, comparison.trained)}): {names}")
     text = "; ".join(parts)
+    window = f" As a window, by construction: {list_text(bounded)}." if bounded and verdict == HOLDS else ""
     return f"{text[0].upper()}{text[1:]}.{window}" if text else ""
 
 
@@ -143,22 +131,21 @@ def extension_line(comparison: Comparison) -> str:
     changes = extension_changes(comparison)
     if not name or changes.empty:
         return ""
-    values = {
-        extension: float(value)
-        for extension in every[name]
-        if (value := changes["value"].get((name, extension, end))) is not None and pd.notna(value)
-    }
+    found = {extension: changes["value"].get((name, extension, end)) for extension in every[name]}
+    values = {extension: float(value) for extension, value in found.items() if pd.notna(value)}
     rivals = [extension for extension in values if extension not in WINDOWS] or [*values]
     if not rivals:
         return ""
-    best = max(rivals, key=values.__getitem__)
     if not comparison.has_controls:
         still = sum(abs(value) < NEGLIGIBLE for value in values.values())
-        most = max(rivals, key=lambda extension: abs(values[extension]))
+        largest = max(rivals, key=lambda extension: abs(values[extension]))
         small = f"; {still} of {len(values)} make one of less than {NEGLIGIBLE:g}" if still else ""
-        counts = plural(len(values), "extension")
-        effect = f"{name} + {most} ({signed(-values[most], 2)})"
+        counts, effect = (
+            plural(len(values), "extension"),
+            f"{name} + {largest} ({signed(-values[largest], 2)})",
+        )
         return f"Of {counts}, {effect} makes the largest difference at {comparison.at(end)}{small}."
+    best = max(rivals, key=values.__getitem__)
     verdicts = [changes["verdict"].get((name, extension, end)) for extension in rivals]
     first = f"Of {plural(len(rivals), 'extension')} of {name}, {best} does best at {comparison.at(end)}"
     return f"{first} (gain {signed(values[best], 2)}); {verdicts.count(GAINS)} of {len(rivals)} gain there."
@@ -175,8 +162,8 @@ def limit_line(comparison: Comparison) -> str:
         parts.append("Which gains are more than chance, without an interval.")
     parts += ["Variation between seeds, since there is one."] if len(comparison.seeds) == 1 else []
     parts += filter(None, [two_groups_note(comparison)])
-    usual, exceptions = fairness(comparison.table)
-    who = {key: [name for name, row in exceptions.items() if key in row] for key in usual}
-    unequal = [f"{key} ({list_text(names, 3)})" for key, names in who.items() if names]
+    facts, usual = method_facts(comparison.table)
+    others = {key: list(facts.index[facts[key] != usual[key]]) for key in facts}
+    unequal = [f"{key} ({list_text(names, 3)})" for key, names in others.items() if names]
     parts += [f"Methods differ in more than the encoding: {list_text(unequal, 3)}."] if unequal else []
     return " ".join(parts)

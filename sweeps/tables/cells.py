@@ -1,4 +1,4 @@
-"""Tables: columns and cells, for any medium."""
+"""Tables to be displayed: columns and cells, for any medium."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.numbers import between, number, signed, times, tokens
+from sweeps.numbers import between, number, signed, times
 from sweeps.statistics import SIGNIFICANT
 
 
@@ -34,7 +34,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class DisplayTable:
     """Rows of as many cells as there are columns."""
 
     title: str
@@ -55,7 +55,7 @@ def length_columns(comparison: Comparison, lengths: list[int]) -> list[Column]:
     """Return a column for each length: 64 trained, 128 2x, ..."""
     ends = {comparison.trained, comparison.halfway, comparison.longest}
     return [
-        Column(tokens(n), "trained" if n == comparison.trained else times(n, comparison.trained),
+        Column(f"{n:,}", "trained" if n == comparison.trained else times(n, comparison.trained),
                "trained" if n == comparison.trained else "", is_brief=n in ends)
         for n in lengths
     ]  # fmt: skip

@@ -1,13 +1,15 @@
 """Notes next to numbers: their meaning, and their limits."""
 
+import numpy as np
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.numbers import list_text, number, plural, tokens
-from sweeps.table import UNDEFINED
-from train.results.rows import ANSWERS
+from sweeps.numbers import list_text, number, plural
+from sweeps.table import select, variant_name
+from train.results.rows import ANSWERS, OUT_OF_MEMORY
 
 NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
+FULL, UNDEFINED, NOT_FINITE, SKIPPED = "out of memory", "undefined", "not finite", "not evaluated"
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -51,32 +53,57 @@ def spread_note(comparison: Comparison) -> str:
 def ties(comparison: Comparison) -> list[str]:
     """Return the lengths at which the best method is separable, and those with the methods that are not
     separable from it."""
-    lines: list[str] = []
     tied: dict[tuple[str, ...], list[int]] = {}
     for length, best in comparison.best.items():
         if best.tied:
             tied.setdefault((best.method, *best.tied), []).append(length)
-    if any(best.is_separable for best in comparison.best.values()):
-        lines.append("* best, and separable from every other method (paired test, Holm-corrected).")
-    for names, lengths in tied.items():
-        places = list_text([tokens(length) for length in lengths], 9)
-        lines.append(f"At {places}, tied for best (not separable): {list_text(list(names), 6)}.")
-    return lines
+    star = "* best, and separable from every other method (paired test, Holm-corrected)."
+    return [
+        *([star] if any(best.is_separable for best in comparison.best.values()) else []),
+        *(
+            f"At {lengths_text(lengths)}, tied for best (not separable): {list_text(names, 6)}."
+            for names, lengths in tied.items()
+        ),
+    ]
+
+
+def lengths_text(lengths: list[int]) -> str:
+    return list_text([f"{length:,}" for length in lengths], 9)
 
 
 def gaps_note(comparison: Comparison) -> str:
     """Return the gaps of curves with their causes."""
     unit, parts = " tokens" * comparison.is_in_tokens, []
-    for reason, missing in comparison.table.gaps(*comparison.main).items():
+    for reason, missing in gaps(comparison).items():
         for name, lengths in missing.items():
             before = [length for length in comparison.lengths if length < lengths[0]]
             if reason == UNDEFINED and before and lengths == comparison.lengths[len(before) :]:
                 end = comparison.at(max(comparison.trained, before[-1]))
                 parts.append(f"{name} past {end}: {reason}")
             else:
-                places = list_text([tokens(length) for length in lengths], 9)
-                parts.append(f"{name} at {places}{unit}: {reason}")
+                parts.append(f"{name} at {lengths_text(lengths)}{unit}: {reason}")
     return f"No value for {'; '.join(parts)}." if parts else ""
+
+
+def gaps(comparison: Comparison) -> dict[str, dict[str, list[int]]]:
+    """Return the lengths without a value, by reason and method; for extensions, those without memory."""
+    found: dict[str, dict[str, list[int]]] = {FULL: {}, SKIPPED: {}, UNDEFINED: {}, NOT_FINITE: {}}
+    table = comparison.table
+    is_full = table.values.index.get_level_values("metric") == OUT_OF_MEMORY
+    full = {key[:2] + key[4:5] for key in table.values.index[is_full]}
+    for method, extension, length in sorted(full):
+        found[FULL].setdefault(variant_name(method, extension), []).append(length)
+    values, undefined = (
+        select(part, *comparison.main).xs("none", level="extension").groupby(level=["method", "length"]).max()
+        for part in (table.values, table.undefined)
+    )  # a value is nan if no seed has one
+    for method in values.index.unique("method"):
+        for length in sorted(values.index.unique("length")):
+            key = method, length
+            if (method, "none", length) not in full and not np.isfinite(values.get(key, np.nan)):
+                reason = SKIPPED if key not in values else UNDEFINED if undefined[key] else NOT_FINITE
+                found[reason].setdefault(method, []).append(int(length))
+    return {reason: entries for reason, entries in found.items() if entries}
 
 
 def chance_note(comparison: Comparison) -> str:
@@ -88,7 +115,7 @@ def chance_note(comparison: Comparison) -> str:
 
 def two_groups_note(comparison: Comparison) -> str:
     names = [
-        f"{name} ({'from' if len(lengths) > 1 else 'at'} {tokens(lengths[0])})"
+        f"{name} ({'from' if len(lengths) > 1 else 'at'} {lengths[0]:,})"
         for name, lengths in comparison.two_groups.items()
     ]
     return f"Seeds fall into two groups, so means are misleading: {list_text(names, 6)}." if names else ""

@@ -1,0 +1,1 @@
+"""The tables of the study, one file each, and their data."""

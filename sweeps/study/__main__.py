@@ -1,0 +1,59 @@
+"""Tables of the study, as Markdown:  python -m sweeps.study <table> <folder> ...
+
+gain docs/study                        the gain from longer context; several folders: a column for each
+copying docs/study/copying             the gain by how far back a target could be copied from
+rates docs/study docs/study/rates      the gain of each method at the learning rate that is best for it
+agreement docs/study/quick docs/study  what the order of methods in one scale says of their order in the last
+power docs/study seeds=5               the smallest differences that a number of seeds can detect
+archive outputs/sweeps/study docs/study           add the finished runs of a sweep to an archive
+unarchive docs/study outputs/sweeps/study         back to run folders; none is run again
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from conf.errors import UsageError
+from sweeps import command
+from sweeps.archive import pack, unpack
+from sweeps.study.agreement import agreement_table
+from sweeps.study.copying import copying_table
+from sweeps.study.gains import gain_table
+from sweeps.study.power import power_table
+from sweeps.study.rates import rate_table
+
+
+def archive(folders: Sequence[Path], options: dict[str, str]) -> str:
+    return f"{pack(*folders)} runs are in {folders[1]}."
+
+
+def unarchive(folders: Sequence[Path], options: dict[str, str]) -> str:
+    return f"{unpack(*folders)} runs are in {folders[1]}."
+
+
+COMMANDS: dict[
+    str, tuple[int, Callable[[Sequence[Path], dict[str, str]], str]]
+] = {  # with the fewest folders
+    "gain": (1, gain_table),
+    "copying": (1, copying_table),
+    "rates": (1, rate_table),
+    "agreement": (2, agreement_table),
+    "power": (1, power_table),
+    "archive": (2, archive),
+    "unarchive": (2, unarchive),
+}
+
+
+def main() -> None:
+    name, *words = sys.argv[1:] or ["--help"]
+    if name in ("-h", "--help"):
+        print(__doc__)
+        return
+    folders = [Path(word) for word in words if "=" not in word]
+    if name not in COMMANDS or len(folders) < COMMANDS[name][0]:
+        raise UsageError(f"Write: python -m sweeps.study {' | '.join(COMMANDS)}, then a folder or several.")
+    print(COMMANDS[name][1](folders, dict(word.split("=", 1) for word in words if "=" in word)))
+
+
+if __name__ == "__main__":
+    command(main)

@@ -1,0 +1,71 @@
+"""The agreement of two scales on the order of methods, by Kendall's rank correlation.
+
+Two scales share held-out documents, whose luck they would share as well. So the one is scored on the even
+documents and the other on the odd ones, then the other way round, and tau is the mean of both. It has no
+interval: a bootstrap over methods excludes its own estimate too often, because resampled methods tie.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sweeps.gain import GAINS, gain_samples, method_gains
+from sweeps.numbers import MISSING, markdown_table, number
+from sweeps.study.gains import read_table_of
+from sweeps.table import Table
+
+FEWEST = 5  # methods that two scales must share
+HEADS = ["from", "methods", "gain: tau", "by seed", "gainers", "among gainers: tau", "loss at L: tau"]
+
+
+def agreement_table(folders: Sequence[Path], options: dict[str, str]) -> str:
+    """Return Kendall's tau of each scale with the last: of the gain at `times` (4) times the training length,
+    among all methods and among those that gain in the last."""
+    *tables, last = map(read_table_of, folders)
+    multiple = int(options.get("times", "4"))
+    rows = [agreement(table, last, multiple) for table in tables]
+    return markdown_table(HEADS, [[f"`{f.name}`", *row] for f, row in zip(folders[:-1], rows, strict=True)])
+
+
+def agreement(table: Table, last: Table, multiple: int) -> list[str]:
+    """Return what a scale says of the last: one line of the table, without its name."""
+    gains, losses = [], []
+    for each in (table, last):
+        sample = gain_samples(each)[0].xs("none", level="extension")
+        gains.append(sample[sample.index.get_level_values("length") == multiple * each.trained])
+        losses.append(
+            each.sample("same_tokens", "loss").xs(("none", each.trained), level=("extension", "length"))
+        )
+    shared = set.intersection(*({*sample.index.unique("method")} for sample in gains))
+    verdicts = method_gains(last)["verdict"]
+    gainers = {name for name in shared if verdicts.get((name, "none", multiple * last.trained)) == GAINS}
+    seeds = gains[0].index.unique("seed")
+    by_seed = [
+        number(tau(gains[0].xs(seed, level="seed", drop_level=False), gains[1], shared), 2)
+        for seed in (seeds if len(seeds) > 1 else [])
+    ]
+    every, among = (number(tau(gains[0], gains[1], methods), 2) for methods in (shared, gainers))
+    cells = [str(len(shared)), every, ", ".join(by_seed) or MISSING, str(len(gainers)), among]
+    return [*cells, number(tau(losses[0], losses[1], shared), 2)]
+
+
+def tau(first: pd.DataFrame, other: pd.DataFrame, methods: set[str]) -> float | None:
+    """Return Kendall's tau-b of the means over seeds, on documents apart; None with too few methods."""
+    from scipy.stats import kendalltau
+
+    found = []
+    for half in range(2):
+        values = [method_means(sample, place) for sample, place in ((first, half), (other, 1 - half))]
+        common = [name for name in sorted(methods) if all(name in part.index for part in values)]
+        if len(common) < FEWEST:
+            return None
+        found.append(kendalltau(*(part[common] for part in values)).statistic)
+    return float(np.mean(found))
+
+
+def method_means(sample: pd.DataFrame, half: int) -> "pd.Series[float]":
+    """Return the mean of each method over seeds and the even (0) or odd (1) documents."""
+    documents = sample.columns[half::2] if sample.shape[1] > 1 else sample.columns
+    return sample[documents].mean(axis=1).groupby(level="method").mean().dropna()

@@ -1,0 +1,81 @@
+"""The gain from longer context by how far back a target could be copied from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+
+from conf.errors import UsageError
+from sweeps.gain import TOLERANCE, judged_gains, method_gains, paired_gains, under_extension
+from sweeps.numbers import markdown_table, signed
+from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
+from sweeps.table import Table
+from train.results.protocols import COPYING
+
+SHARE = "share"  # the metric: of all targets
+
+
+@dataclass(frozen=True, eq=False)
+class CopyingGains:
+    """The gains of targets whose last occurrence lies in one range of distances."""
+
+    share: float  # of all targets
+    gains: pd.DataFrame  # by method
+
+
+def copying_table(folders: Sequence[Path], options: dict[str, str]) -> str:
+    """Return the gain over a window at `times` (4) times the training length: of all targets, then of those
+    in each range of distances; after the slash what the range adds to the whole gain."""
+    table, multiple = read_table_of(folders[0]), int(options.get("times", "4"))
+    length = multiple * table.trained
+    parts = copying_gains(table, length, [table.trained, length])
+    if not parts:
+        raise UsageError(f"Nothing was evaluated under copying at {length} tokens: add it to the protocols.")
+    found = method_gains(table, ["window"]).xs("none", level="extension")
+    methods, whole, rows = found.index.unique("method"), at_length(found, length), []
+    for name in largest_first(whole, methods):
+        cells = []
+        for part in parts.values():
+            value = part.gains["value"].get(name)
+            adds = "" if value is None else f" / {signed(value * part.share)}"
+            cells.append(gain_cell(part.gains, name) + adds)
+        rows.append([f"`{name}`", gain_cell(whole, name), *cells])
+    heads = ["method", "all targets", *(f"{label}: {part.share:.0%}" for label, part in parts.items())]
+    return f"{markdown_table(heads, rows)}\n\nOver a sliding window of the training length alone."
+
+
+def copying_gains(
+    table: Table, length: int, ends: Sequence[int], tolerance: float = TOLERANCE
+) -> dict[str, CopyingGains]:
+    """Return the gains at a length for each range of distances up to one of `ends`, and for targets that were
+    not seen before; empty if the protocol `copying` was not evaluated. The control is a window."""
+    classes = {
+        protocol.removeprefix(f"{COPYING}_"): protocol
+        for protocol, metric in table.measured
+        if protocol.startswith(f"{COPYING}_") and metric == SHARE
+    }
+    shares = {
+        name: float(table.value(of, SHARE).groupby("length").max().get(length, 0))
+        for name, of in classes.items()
+    }
+    ranges = {
+        f"{low + 1:,} to {high:,} tokens back": [e for e in classes if e.isdigit() and low < int(e) <= high]
+        for low, high in pairwise([0, *ends])
+    } | {"not seen": [name for name in classes if not name.isdigit()]}
+    result = {}
+    for label, parts in ranges.items():
+        share = sum(shares[name] for name in parts)
+        samples = [
+            shares[name] / share * table.sample(classes[name], "loss") for name in parts if shares[name] > 0
+        ]
+        if samples:
+            whole = sum(samples[1:], samples[0])
+            whole = whole[whole.index.get_level_values("length") == length]
+            plain = whole[whole.index.get_level_values("extension") == "none"]
+            found, over = paired_gains(plain, {"window": under_extension(whole, "window")})
+            if len(found):
+                gains = judged_gains(found, table.windows, tolerance).assign(over=over)
+                result[label] = CopyingGains(share, gains.droplevel(["extension", "length"]))
+    return result

@@ -1,0 +1,85 @@
+"""The table of gains: by length of one sweep, or by the training tokens of several."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from conf.errors import UsageError
+from sweeps.comparison import Comparison
+from sweeps.gain import gain_samples, judged_gains, over_words
+from sweeps.numbers import markdown_table, number, times, with_interval
+from sweeps.results import load_readable
+from sweeps.statistics import SIGNIFICANT
+from sweeps.table import Table, only_table
+
+
+def read_table_of(folder: Path) -> Table:
+    """Return the losses of a folder, and print which of its runs cannot be read."""
+    return only_table(load_readable(folder))
+
+
+def gain_table(folders: Sequence[Path], options: dict[str, str]) -> str:
+    """Return the loss at the training length and the gain at each longer length; with several folders, the
+    gain at `times` (4) times the training length in each, on the seeds and documents that all have."""
+    tables = [read_table_of(folder) for folder in folders]
+    if len(tables) > 1:
+        return checkpoint_table(tables, int(options.get("times", "4")))
+    comparison = Comparison(tables[0])
+    trained, found = comparison.trained, comparison.gains.xs("none", level="extension")
+    lengths = sorted(found.index.unique("length"))
+    losses = comparison.means.xs("none", level="extension")
+    rows = []
+    for name in largest_first(at_length(found, comparison.halfway), comparison.names):
+        home, cells = losses.loc[(name, trained)], [gain_cell(found, (name, length)) for length in lengths]
+        rows.append([f"`{name}`", str(int(home["seeds"])), number(home["value"]), *cells])
+    heads = ["method", "seeds", f"loss at {trained}", *(times(int(n), trained) for n in lengths)]
+    return f"{markdown_table(heads, rows)}\n\nOver {over_words(found)}."
+
+
+def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
+    """Return the gain after each number of training tokens, for methods in several tables."""
+    by_tokens = sorted((table.runs[0].trained_tokens or 0, n) for n, table in enumerate(tables))
+    tables = [tables[n] for _, n in by_tokens]
+    controls = [{n for over in gain_samples(table)[1] for n in over.split(" and ")} for table in tables]
+    shared = set.intersection(*controls)
+    samples = [gain_samples(table, shared)[0] for table in tables]
+    seeds = set.intersection(*({*sample.index.unique("seed")} for sample in samples))
+    documents = [n for n in samples[0].columns if all(n in sample.columns for sample in samples)]
+    if not seeds or not documents:
+        raise UsageError("The folders have no seed or no documents in common: evaluate the same runs.")
+    columns = {}
+    for (trained_tokens, _), table, sample in zip(by_tokens, tables, samples, strict=True):
+        part = sample[sample.index.get_level_values("seed").isin(seeds)][documents]
+        part = part[part.index.get_level_values("length") == multiple * table.trained]
+        if part.empty:
+            raise UsageError(f"No method was scored at {multiple} times the training length.")
+        judged = judged_gains(part, table.windows).xs("none", level="extension").droplevel("length")
+        columns[f"{trained_tokens / 1e6:.1f}M tokens"] = judged
+    names = sorted({name for part in columns.values() for name in part.index})
+    rows = [
+        [f"`{name}`", *(gain_cell(part, name) for part in columns.values())]
+        for name in largest_first(list(columns.values())[-1], names)
+        if sum(name in part.index for part in columns.values()) > 1
+    ]
+    return f"{markdown_table(['method', *columns], rows)}\n\nOver {' and '.join(sorted(shared))}."
+
+
+def at_length(found: pd.DataFrame, length: int) -> pd.DataFrame:
+    """Return the rows of a length, without that level of the index."""
+    return found[found.index.get_level_values("length") == length].droplevel("length")
+
+
+def largest_first(found: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return names, the largest gain of `found`, by method, first, and those without a gain last."""
+    return sorted(names, key=lambda name: -found["value"].get(name, -np.inf))
+
+
+def gain_cell(found: pd.DataFrame, key: object) -> str:
+    """Return a gain with its interval, bold if it is separable from zero after Holm's correction."""
+    if key not in found.index:
+        return ""
+    row = found.loc[key]
+    text = with_interval(row["value"], row["low"], row["high"])
+    return f"**{text}**" if row["p_holm"] < SIGNIFICANT else text

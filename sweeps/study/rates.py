@@ -1,0 +1,76 @@
+"""The gain of each method at the learning rate that is best for it.
+
+The rate is chosen by the loss at the training length alone, over half of the documents; the other half is
+scored. Then the halves change places, so every document is scored at a rate that it did not choose.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from conf.errors import UsageError
+from sweeps.gain import gain_samples, judged_gains
+from sweeps.numbers import markdown_table, times
+from sweeps.results import FinishedRun
+from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
+from sweeps.table import Table, read_table
+
+RATE = "optimizer.learning_rate"
+
+
+def rate_table(folders: Sequence[Path], options: dict[str, str]) -> str:
+    """Return the rate that is best for each method and its gains there; then the gains at the first rate, on
+    the same seeds and documents."""
+    by_rate = tables_by_rate([read_table_of(folder) for folder in folders])
+    if len(by_rate) < 2:
+        raise UsageError("All runs have the same learning rate: name another folder, as docs/study/rates.")
+    first = next(iter(by_rate.values()))
+    chosen, samples = gains_at_best_rates(by_rate)
+    best, plain = (judged_gains(sample, first.windows).xs("none", level="extension") for sample in samples)
+    lengths = sorted(best.index.unique("length"))
+    heads = ["method", "best rate", *(times(int(n), first.trained) for n in lengths)]
+    heads += [f"{times(int(n), first.trained)}, first rate" for n in lengths]
+    rows = [
+        [f"`{name}`", chosen[name], *(gain_cell(part, (name, n)) for part in (best, plain) for n in lengths)]
+        for name in largest_first(at_length(best, lengths[0]), sorted(chosen))
+    ]
+    return markdown_table(heads, rows)
+
+
+def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
+    """Return the table of all runs with each learning rate, the first table's first."""
+    runs: dict[float, list[FinishedRun]] = {}
+    for table in tables:
+        for run in table.runs:
+            runs.setdefault(float(run.settings[RATE]), []).append(run)
+    return {rate: read_table(alike) for rate, alike in runs.items()}
+
+
+def gains_at_best_rates(
+    by_rate: dict[float, Table],
+) -> tuple[dict[str, str], list[pd.DataFrame]]:
+    """Return the best rates of each method as text; and the gains by seed and document at these rates, and at
+    the first rate, on the seeds and documents that all rates have."""
+    rates = list(by_rate)
+    samples = [gain_samples(table)[0] for table in by_rate.values()]
+    homes = [
+        table.sample("same_tokens", "loss").xs(("none", table.trained), level=("extension", "length"))
+        for table in by_rate.values()
+    ]
+    methods = set.intersection(*({*sample.index.unique("method")} for sample in samples))
+    best, plain, chosen = [], [], {}
+    for name in sorted(methods):
+        seeds = sorted(set.intersection(*({*home.loc[name].index} for home in homes)))
+        parts = [sample.loc[(name, "none", slice(None), seeds), :] for sample in samples]
+        documents = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
+        index = parts[0].index.intersection(parts[-1].index)
+        losses = np.stack([home.loc[name].loc[seeds, documents].mean() for home in homes])
+        even = np.arange(len(documents)) % 2 == 0
+        choice = [int(losses[:, half].mean(axis=1).argmin()) for half in (~even, even)]  # for even, for odd
+        values = np.where(even, *(parts[n].loc[index, documents].to_numpy() for n in choice))
+        best.append(pd.DataFrame(values, index, documents))
+        plain.append(parts[0].loc[index, documents])
+        chosen[name] = " and ".join(f"{rates[n] / rates[0]:g}x" for n in sorted({*choice}))
+    return chosen, [pd.concat(best), pd.concat(plain)]
