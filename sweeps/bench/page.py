@@ -8,8 +8,8 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from conf.errors import UsageError
-from sweeps.numbers import markdown_table
 from sweeps.drawing.page import markdown_page
+from sweeps.numbers import markdown_table
 
 KEY = ["machine", "kind", "threads", "length", "model"]
 COLUMNS = {  # of the table of methods, and what a page calls them

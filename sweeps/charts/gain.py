@@ -3,10 +3,10 @@
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.study.copying import copying_gains
 from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
 from sweeps.gain import VERDICTS
 from sweeps.numbers import between, signed, times
+from sweeps.study.copying import copying_gains
 
 PANEL = """
 width: 190

@@ -10,9 +10,9 @@ from sweeps.claims.claim import Question, load_questions, load_untried
 from sweeps.claims.evidence import Setting
 from sweeps.claims.inequality import Inequality, read_sum
 from sweeps.claims.verdict import Judgement, Measurement, Trial, Verdict, measure
+from sweeps.drawing.page import markdown_page
 from sweeps.numbers import plural, with_interval
 from sweeps.statistics import SIGNIFICANT
-from sweeps.drawing.page import markdown_page
 
 Judgements = Mapping[str, Judgement]
 

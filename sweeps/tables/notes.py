@@ -6,7 +6,8 @@ import pandas as pd
 from sweeps.comparison import Comparison
 from sweeps.numbers import list_text, number, plural
 from sweeps.table import select, variant_name
-from train.results.rows import ANSWERS, OUT_OF_MEMORY
+from train.results.rows import ANSWERS
+from train.results.run_folder import OUT_OF_MEMORY
 
 NO_INTERVALS = "No intervals: they need at least two seeds or five documents."
 FULL, UNDEFINED, NOT_FINITE, SKIPPED = "out of memory", "undefined", "not finite", "not evaluated"
