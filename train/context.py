@@ -1,4 +1,4 @@
-"""What a training and its evaluations share: the recipe, the data, and the settings of the trainer."""
+"""A run, as its training and its evaluations share it: the data, the recipe, the settings of the trainer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -60,7 +60,7 @@ def diagnose(config: Config, amount: Amount) -> Diagnosis:
     variants = [of_model(name, m.to(device), batches, farthest, amount.queries) for name, m in models.items()]
     return Diagnosis(
         folder.name, config.names.data, run.trained_length, batches[0][1].size(0), amount.queries, farthest,
-        variants, [sentence(heads, run.trained_length) for heads in variants],
+        variants, [attention_text(heads, run.trained_length) for heads in variants],
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def of_model(name: str, model: GPT, batches: list[Sequences], trained: list[int]
     return Heads(name, [length for length, _, _ in defined], farthest, ends, *measures)
 
 
-def sentence(heads: Heads, trained_length: int) -> str:
+def attention_text(heads: Heads, trained_length: int) -> str:
     """Return a sentence on where attention goes, at the training length and at the longest."""
     home, longest = heads.lengths.index(trained_length), heads.lengths[-1]
     unseen, keys = float(np.mean(heads.unseen[-1])), float(np.mean(heads.keys[-1]))

@@ -67,7 +67,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
     facts = {"precision": run.precision, "corpus": source.fingerprint, "training_id": training_id}
     facts |= {"commit": commit_at_start}
-    with run.children.named(), track(config, folder, run_id, facts) as tracker:
+    with run.children.name_failure(), track(config, folder, run_id, facts) as tracker:
         own = [each for each in instantiate(config.logger, _convert_="all").values() if each is not None]
         run = replace(run, loggers=(*tracker.loggers, *own))
         if is_rank_zero() and run.passes is not None:

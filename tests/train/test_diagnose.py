@@ -24,7 +24,7 @@ from sweeps.report import diagnostics
 from tests.composing import composed
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, late, members, over, tokens
 from tests.sweeps.synthetic import page_of
-from train.diagnose import sentence
+from train.diagnose import attention_text
 from train.diagnostics import attention
 from train.diagnostics.base import STEP, lower_bound
 from train.diagnostics.records import Heads
@@ -163,7 +163,7 @@ def test_the_sentence() -> None:
         entropy=[[[0.5, 0.7]], [[0.96, 0.64]]], unseen=[[[0, 0]], [[0.5, 0.26]]], keys=[[0], [0.97]],
         profile=[[[[0.4, 0.6, 0, 0]] * 2], [[[0.1, 0.2, 0.4, 0.3]] * 2]],
     )  # fmt: skip
-    assert sentence(heads, 64) == (
+    assert attention_text(heads, 64) == (
         "pi: at length 2,048 distances never seen in training have 38% of the attention and 97% of the keys; "
         "the entropy of attention is 0.80 of its maximum, from 0.60 at 64."
     )

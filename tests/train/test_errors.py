@@ -29,7 +29,7 @@ methods= encoding=rope | methods= names no folder: give one, or leave it out.
 +optimizer.lr=1 | multiple values for keyword argument 'lr'
 +optimizer.momentum=1 | unexpected keyword argument 'momentum'
 optimizer._target_=os.system | should be a class of torch.optim
-optimizer._target_=torch.optim.SparseAdam | does not support dense gradients
+optimizer._target_=torch.optim.SparseAdam | should be a class of torch.optim
 --encoding=rope | --encoding=rope is a setting, which is written without dashes: encoding=...
 --encoding rope | --encoding is a setting, which is written without dashes: encoding=...
 =2 | =2 should be a setting such as key=value

@@ -11,9 +11,9 @@ from data.source import ProblemSource, Windows
 from data.tasks.retrieval import Retrieval
 from models.gpt import GPT
 from train.context import Run
+from train.evaluation.copying import replaced_windows
 from train.evaluation.model import Models
 from train.evaluation.problems import ProblemEvaluator, has_problems
-from train.evaluation.replacing import replaced_windows
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import TrainingResult
@@ -26,52 +26,55 @@ def evaluate(
     run: Run, models: Models, windows: Windows | None, trained: TrainingResult | None, identity: Identity
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Return the rows of every extension, protocol and length, and the scores of each window and of each
-    problem, for paired statistics."""
-    evaluation, trainer = run.evaluation, run.trainer()
-    if is_rank_zero():
-        tell_amounts(run, windows)
-    results: list[Result] = []
-    if trained is not None:  # by us
-        results += of_training(trained, cast(GPT, models["none"]), run.trained_length)
-    scores: dict[str, torch.Tensor] = {}
+    problem, for paired statistics. `trained` is None if another program trained the model."""
     columns = identity.model_dump()
-    if trained is not None and trained.diverged_at is not None:
-        return [Row(**columns, **result._asdict()) for result in results], {}
+    results: list[Result] = []
+    if trained is not None:
+        results += of_training(trained, cast(GPT, models["none"]), run.trained_length)
+        if trained.diverged_at is not None:
+            return [Row(**columns, **result._asdict()) for result in results], {}
+    if is_rank_zero():
+        print_amounts(run, windows)
+    scores: dict[str, torch.Tensor] = {}
     if windows is not None:
-        pieces = amounts(evaluation, run.lengths, run.recipe.length)
-        if "temperature" in models:
-            search = TemperatureSearch(models, unscored_windows(run.source, windows, pieces.longest), pieces)
-            trainer.validate(search, verbose=False)
-            results += search.results()
-        protocols = tuple(name for name in evaluation.protocols if name != REPLACED)
-        text = TextEvaluator(models, windows, pieces, protocols, evaluation.tokens, run.objective)
-        trainer.validate(text, verbose=False)
-        results += text.results()
-        scores |= text.losses()
-        altered = replaced_windows(windows, pieces) if REPLACED in evaluation.protocols else {}
-        for name, others in altered.items():
-            text = TextEvaluator(
-                {"none": models["none"]}, others, pieces, ("same_tokens",), evaluation.tokens
-            )
-            trainer.validate(text, verbose=False)
-            results += [row._replace(protocol=name) for row in text.results() if row.metric == "loss"]
-            scores |= {key.replace("same_tokens", name): losses for key, losses in text.losses().items()}
-    answers: list[Result] = []
+        of_text, scores = text_results(run, models, windows)
+        results += of_text
+    rows = [Row(**columns, **result._asdict()) for result in results]
     source = problem_source(run)
     if source is not None:
-        limits = evaluation.problems, evaluation.tokens
+        limits = run.evaluation.problems, run.evaluation.tokens
         problems = ProblemEvaluator(models, source, run.lengths, *limits, run.objective)
-        trainer.validate(problems, verbose=False)
-        answers += problems.results()
+        run.trainer().validate(problems, verbose=False)
         scores |= problems.documents()
-    rows = [Row(**columns, **result._asdict()) for result in results]
-    if evaluation.retrieval:
-        columns["data"] += f"+{evaluation.retrieval}"
-    rows += [Row(**columns, **result._asdict()) for result in answers]
+        if run.evaluation.retrieval:
+            columns["data"] += f"+{run.evaluation.retrieval}"
+        rows += [Row(**columns, **result._asdict()) for result in problems.results()]
     return rows, {key: values.numpy() for key, values in scores.items()}
 
 
-def tell_amounts(run: Run, windows: Windows | None) -> None:
+def text_results(run: Run, models: Models, windows: Windows) -> tuple[list[Result], dict[str, torch.Tensor]]:
+    """Return the results of held-out text, and the losses of each window."""
+    evaluation, trainer, results = run.evaluation, run.trainer(), list[Result]()
+    pieces = amounts(evaluation, run.lengths, run.recipe.length)
+    if "temperature" in models:
+        search = TemperatureSearch(models, unscored_windows(run.source, windows, pieces.longest), pieces)
+        trainer.validate(search, verbose=False)
+        results += search.results()
+    protocols = tuple(name for name in evaluation.protocols if name != REPLACED)
+    text = TextEvaluator(models, windows, pieces, protocols, evaluation.tokens, run.objective)
+    trainer.validate(text, verbose=False)
+    results += text.results()
+    scores = text.losses()
+    altered = replaced_windows(windows, pieces) if REPLACED in evaluation.protocols else {}
+    for name, others in altered.items():
+        text = TextEvaluator({"none": models["none"]}, others, pieces, ("same_tokens",), evaluation.tokens)
+        trainer.validate(text, verbose=False)
+        results += [row._replace(protocol=name) for row in text.results() if row.metric == "loss"]
+        scores |= {key.replace("same_tokens", name): losses for key, losses in text.losses().items()}
+    return results, scores
+
+
+def print_amounts(run: Run, windows: Windows | None) -> None:
     """Print the lengths, and the number of windows if held-out text is short."""
     if windows is not None and len(windows.tokens) < run.evaluation.windows:
         count, length = len(windows.tokens), windows.tokens.size(1) - 1
@@ -99,7 +102,7 @@ def of_training(trained: TrainingResult, model: GPT, length: int) -> Iterator[Re
         "parameters": sum(p.numel() for p in model.parameters()),
         "encoding_parameters": sum(p.numel() for p in model.encodings.parameters()),
     }
-    if trained is not None and trained.diverged_at is not None:
+    if trained.diverged_at is not None:
         values["diverged_at"] = trained.diverged_at
     return (Result("none", ONCE, length, metric, value) for metric, value in values.items())
 

@@ -62,7 +62,7 @@ class Evaluator(LightningModule):
         self.models = models
         self.modules_to_move = nn.ModuleList(cast(Iterable[nn.Module], models.values()))  # to the device
         self.cost: dict[Key, Cost] = {}
-        self.told, self.status = time.monotonic(), Status()
+        self.printed, self.status = time.monotonic(), Status()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
         """Yield this process's parts."""
@@ -92,7 +92,7 @@ class Evaluator(LightningModule):
     def attempt(self, part: Any, keys: Collection[Key], tokens: int) -> None:
         """Score a part of `tokens` tokens, and divide its cost equally among its keys. If memory runs out,
         the rest of them is left out."""
-        self.tell(keys)
+        self.show_progress(keys)
         costs, started = [self.cost[key] for key in keys], time.perf_counter()
         if any(cost.is_full for cost in costs):
             return
@@ -112,19 +112,18 @@ class Evaluator(LightningModule):
             cost.seconds += (time.perf_counter() - started) / len(costs)
             cost.peak = max(cost.peak, peak_memory() or 0)
 
-    def tell(self, keys: Collection[Key]) -> None:
+    def show_progress(self, keys: Collection[Key]) -> None:
         """Print the current length now and then."""
         every = EVERY[not sys.stdout.isatty()]
-        if time.monotonic() - self.told > every and self.trainer.is_global_zero:
-            self.told = time.monotonic()
+        if time.monotonic() - self.printed > every and self.trainer.is_global_zero:
+            self.printed = time.monotonic()
             key = max(keys, key=lambda key: key.length)
             self.status.show(f"Evaluating at length {key.length:,}, extension={key.extension}")
 
     def full(self) -> list[tuple[str, int]]:
         """Return the extensions and lengths at which memory ran out, on any process."""
-        return list(
-            dict.fromkeys((key.extension, key.length) for key, cost in self.cost.items() if cost.is_full)
-        )
+        places = ((key.extension, key.length) for key, cost in self.cost.items() if cost.is_full)
+        return list(dict.fromkeys(places))
 
     def on_validation_end(self) -> None:
         for cost in self.cost.values():

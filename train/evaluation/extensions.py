@@ -1,11 +1,8 @@
 """Models under extensions, fine-tuned first if the settings ask for it."""
 
-import hashlib
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-
-import torch
 
 from models.encoding import Encoding
 from models.gpt import GPT
@@ -14,6 +11,7 @@ from train.config.run_id import finetuning_id_of
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.context import Run
+from train.fit.checkpoints import weights_digest
 from train.fit.trainer import load_or_train
 
 SelectedExtensions = dict[str, ExtensionConfig]  # by name, in the order of evaluation
@@ -52,12 +50,3 @@ def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_i
                 continue  # there are no weights to evaluate
         result[key] = changed
     return result
-
-
-def weights_digest(model: GPT) -> str:
-    """Return the sha256 of all weights and buffers of a model."""
-    result = hashlib.sha256()
-    for name, tensor in model.state_dict().items():
-        result.update(name.encode())
-        result.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-    return result.hexdigest()

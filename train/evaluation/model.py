@@ -1,4 +1,4 @@
-"""What an evaluation asks of a model: `GPT` answers it, and so can a checkpoint of another program."""
+"""The model that an evaluation asks for: `GPT` is one, and so can a checkpoint of another program be."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 
-class Head(Protocol):
+class OutputLayer(Protocol):
     """The output layer: hidden states (..., C) to logits (..., vocab)."""
 
     out_features: int  # vocab
@@ -18,7 +18,7 @@ class EvaluatedModel(Protocol):
     """A causal or bidirectional model under one extension, or under none; at run time a module of torch."""
 
     @property
-    def head(self) -> Head: ...
+    def head(self) -> OutputLayer: ...
 
     @property
     def limit(self) -> int | None:

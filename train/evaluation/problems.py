@@ -14,9 +14,8 @@ from torch import Tensor
 from data.batch import Batch
 from data.source import Problems, ProblemSource
 from train.evaluation.evaluator import Cost, Evaluator, Key
-from train.evaluation.losses import answer_losses
+from train.evaluation.losses import answer_losses, ratio_of_totals
 from train.evaluation.model import EvaluatedModel, Models
-from train.evaluation.ratio import ratio_of_totals
 from train.fit.objective import Objective, next_token, shown_answers
 from train.results.rows import ANSWERS, CHANCE, DEPTH, Result
 

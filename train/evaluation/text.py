@@ -16,10 +16,9 @@ from data.source import Windows
 from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks
 from train.evaluation.evaluator import Cost, Evaluator, Key
-from train.evaluation.losses import token_losses
+from train.evaluation.losses import ratio_of_totals, token_losses
 from train.evaluation.model import Models
 from train.evaluation.pieces import Piece, Pieces, ScoredTargets
-from train.evaluation.ratio import ratio_of_totals
 from train.fit.objective import Objective, next_token
 from train.results.protocols import COPYING, PROTOCOLS, Amounts, is_partial, protocols_of
 from train.results.rows import Result

@@ -23,8 +23,8 @@ LINES = 5  # logged steps from one line of progress to the next, outside a termi
 class DivergedError(Exception):
     """A loss or a weight is not a finite number, so that the training cannot go on."""
 
-    def __init__(self, step: int, what: str) -> None:
-        super().__init__(f"{what} at step {step}")
+    def __init__(self, step: int, fault: str) -> None:
+        super().__init__(f"{fault} at step {step}")
         self.step = step
 
 

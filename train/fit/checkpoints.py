@@ -4,6 +4,7 @@ goes on.
 PyTorch's files are zip archives with a checksum for every part: damaged ones are never used.
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from zipfile import ZipFile
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from pydantic import ValidationError
-from torch import Tensor
+from torch import Tensor, nn
 
 from conf.errors import UsageError
 from data.disk import atomic_write
@@ -22,7 +23,7 @@ from train.runtime.ranks import is_rank_zero
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrainingFolder:
     """The files of one training: from initial weights, or further under an extension."""
 
     id: str
@@ -131,3 +132,12 @@ def read_checkpoint(file: Path) -> dict[str, Any]:
     except Exception:  # what this program did not write can raise anything
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def weights_digest(model: nn.Module) -> str:
+    """Return the sha256 of all weights and buffers of a model."""
+    result = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        result.update(name.encode())
+        result.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return result.hexdigest()

@@ -11,6 +11,8 @@ from models.gpt import GPT
 from train.config.sections import OptimizerConfig
 from train.fit.muon import Muon
 
+UNUSABLE = (torch.optim.LBFGS, torch.optim.SparseAdam)  # want the loss again, and sparse gradients
+
 
 def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
     """Return the optimizer. It decays only the matrices outside the encodings."""
@@ -32,20 +34,15 @@ def optimizer_of(model: GPT, config: OptimizerConfig, fused: bool) -> Optimizer:
 
 def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused: bool) -> Optimizer:
     """Return the optimizer in `_target_`. Raise UsageError if it is none, or has other parameters."""
-    given: dict[str, Any] = {"_target_": "torch.optim.AdamW"} | config.parameters  # older runs do not name it
+    given: dict[str, Any] = {"_target_": "torch.optim.AdamW"} | config.parameters
     path = str(given.pop("_target_"))
     kind = getattr(torch.optim, path.removeprefix("torch.optim."), None)
-    if not (isinstance(kind, type) and issubclass(kind, Optimizer)):
+    if not (isinstance(kind, type) and issubclass(kind, Optimizer)) or kind in UNUSABLE:
         raise UsageError(f"optimizer._target_={path} should be a class of torch.optim: torch.optim.SGD.")
     known = inspect.signature(kind).parameters
     usual: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
-    usual = {key: value for key, value in usual.items() if key in known}
     try:
-        with torch.device("cpu"), torch.enable_grad():
-            weight = torch.nn.Parameter(torch.ones(1))
-            weight.grad = torch.ones(1)
-            kind([weight], **usual, **given).step()  # some want sparse gradients, or the loss again
-        return kind(groups, **usual, **given)
+        return kind(groups, **{key: value for key, value in usual.items() if key in known}, **given)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"{path} cannot be used with the settings of optimizer: {error}.") from None
 

@@ -49,7 +49,7 @@ class Children:
         os._exit(1)
 
     @contextmanager
-    def named(self) -> Iterator[None]:
+    def name_failure(self) -> Iterator[None]:
         """Raise ChildProcessError if a connection is lost in the block because a child process ended."""
         try:
             yield

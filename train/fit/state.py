@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
 
 from train.fit.callbacks import Curves, DivergedError
-from train.fit.checkpoints import Stage, States, TrainingResult
+from train.fit.checkpoints import States, TrainingFolder, TrainingResult
 from train.fit.module import Training
 from train.runtime.machine import description, peak_memory
 from train.runtime.signals import Stopped, handle
@@ -23,7 +23,7 @@ class StateFiles(Checkpoint):
     lack, and moves its file from another file system, which a crash can tear.
     """
 
-    def __init__(self, stage: Stage, curves: Curves, every: int) -> None:
+    def __init__(self, stage: TrainingFolder, curves: Curves, every: int) -> None:
         self.stage, self.curves, self.every = stage, curves, every
         self.started, self.signal, self.processes = time.perf_counter(), 0, 1
 

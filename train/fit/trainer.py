@@ -15,7 +15,7 @@ from models.gpt import GPT
 from train.context import Recipe, Run
 from train.fit.batches import TrainingData
 from train.fit.callbacks import Curves, DivergedError, Progress, log_points
-from train.fit.checkpoints import Stage, States, TrainingResult, Weights, restore
+from train.fit.checkpoints import States, TrainingFolder, TrainingResult, Weights, restore
 from train.fit.module import Training
 from train.fit.processes import training_strategy
 from train.fit.state import StateFiles
@@ -32,7 +32,7 @@ def load_or_train(
 ) -> tuple[TrainingResult, list[Path]]:
     """Load the weights of the training with this id, or train them now; return its summary, and the files of
     the steps to keep. A training that diverges has no files, and leaves the model as it is."""
-    stage = Stage(id, Path(f"{run.recipe.place}-{id}"), keep)
+    stage = TrainingFolder(id, Path(f"{run.recipe.place}-{id}"), keep)
     wanted = [stage.final, *stage.kept]
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
         missing = decision_of_rank_zero([file for file in wanted if not is_of(stage, file)])
@@ -52,13 +52,13 @@ def load_or_train(
     return trained, wanted
 
 
-def is_of(stage: Stage, file: Path) -> bool:
+def is_of(stage: TrainingFolder, file: Path) -> bool:
     """Return whether a file holds weights of the training."""
     content = Weights.read(file)
     return content is not None and content.id == stage.id
 
 
-def fit(run: Run, model: GPT, stage: Stage) -> TrainingResult:
+def fit(run: Run, model: GPT, stage: TrainingFolder) -> TrainingResult:
     """Train and write `final.ckpt`; resume an interrupted training from its last checkpoint."""
     settings, recipe = run.settings, run.recipe
     training = Training(deepcopy(model), recipe, settings)  # a copy, to be compiled, wrapped or sharded
@@ -119,7 +119,7 @@ def restore_run(
     about = about_run(folder)
     if about.corpus != run.source.fingerprint:
         raise UsageError(f"What data={about.data} gives is not what {folder} was trained on: run it again.")
-    stage = Stage(about.training, folder, run.settings.kept)
+    stage = TrainingFolder(about.training, folder, run.settings.kept)
     file = stage.at(run.settings.step(checkpoint)) if checkpoint is not None else stage.final
     trained = restore(file, model, stage.id)
     log_points(run.loggers, "train", trained.curves)

@@ -67,7 +67,7 @@ def largest(x: Tensor) -> float:
     return finite.abs().max().item() if finite.numel() else 0.0
 
 
-def scores(encoding: Encoding, positions: Positions, precision: torch.dtype = torch.float32) -> Tensor:
+def logits_at(encoding: Encoding, positions: Positions, precision: torch.dtype = torch.float32) -> Tensor:
     """Return the logits (1, H, T, T) of fixed content at these positions."""
     x, q, k, v = (t.bfloat16().to(precision) for t in random_content(positions.length))
     embed = encoding.effect_at(positions).embed
@@ -81,7 +81,7 @@ def check_shift(encodings: list[Encoding]) -> Finding:
     limit = min([e.limit for e in encodings if e.limit is not None], default=FAR)
     at, span = torch.arange(min(LENGTH, limit // 2)), min(limit, 2 * LENGTH)
     shift = span - len(at)
-    pairs = [(scores(e, Positions(at, span)), scores(e, Positions(at + shift, span))) for e in encodings]
+    pairs = [[logits_at(e, Positions(x, span)) for x in (at, at + shift)] for e in encodings]
     is_still, is_declared = all(is_close(a, b) for a, b in pairs), all(e.relative for e in encodings)
     if is_still:
         hint = "" if is_declared else " Its class says relative = False; without that it could be faster."
@@ -133,8 +133,8 @@ def check_precision(encodings: list[Encoding]) -> Finding:
         end = min(encoding.limit or FAR + LENGTH, FAR + LENGTH)
         at = torch.arange(max(0, end - LENGTH), end)
         low = deepcopy(encoding).bfloat16()
-        rough = scores(low, Positions(at, end), torch.bfloat16)
-        exact = scores(deepcopy(low).float(), Positions(at, end))
+        rough = logits_at(low, Positions(at, end), torch.bfloat16)
+        exact = logits_at(deepcopy(low).float(), Positions(at, end))
         if not is_close(rough, exact, ROUNDED):
             text = f"In bfloat16 its numbers are lost near {end} tokens: compute positions, angles and biases"
             return Finding(False, f"{text} in float32, with .float(), and cast last.")

@@ -11,6 +11,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from conf.errors import UsageError
 from data.disk import atomic_write
+from train.fit.checkpoints import weights_digest
 from train.public.model import PublicModel, public_model
 from train.public.rope_parameters import Rope, ropes_of
 
@@ -73,15 +74,6 @@ def check_folder(path: Path) -> None:
             f"{path} has its weights in {pickles[0].name}, which may run code when it is read: convert it to "
             "safetensors."
         )
-
-
-def weights_digest(model: torch.nn.Module) -> str:
-    """Return the sha256 of all parameters."""
-    result = hashlib.sha256()
-    for name, tensor in model.named_parameters():
-        result.update(name.encode())
-        result.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-    return result.hexdigest()
 
 
 def rotations(ropes: Sequence[Rope]) -> str:

@@ -53,18 +53,18 @@ def about_run(folder: Path) -> About:
         about = About.model_validate_json(read_file(file))
     except ValidationError as error:
         raise UsageError(f"{file} is damaged{detail(error)}: delete its folder and run again.") from None
-    if any(map(OBEYED.search, texts(about.model_dump()))):
+    if any(map(OBEYED.search, strings_in(about.model_dump()))):
         raise UsageError(f"{file} holds signs that a terminal would obey: do not use the run.")
     return about
 
 
-def texts(value: object) -> Iterator[str]:
+def strings_in(value: object) -> Iterator[str]:
     """Yield every text in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):
         for part in value.items() if isinstance(value, dict) else value:
-            yield from texts(part)
+            yield from strings_in(part)
 
 
 def command_text(command: str | None = None) -> str:

@@ -11,7 +11,7 @@ SAME = "same_tokens"  # the protocol that is meant where none is named
 QUALITY = (GAIN, "loss", "accuracy")  # metrics; the others are costs, or repeat these
 
 
-def panel(row: Row) -> str:
+def panel_of(row: Row) -> str:
     if row.metric == GAIN:
         return "context"
     if row.protocol in (BY_POSITION, ONCE):
@@ -21,12 +21,12 @@ def panel(row: Row) -> str:
     return ANSWERS if row.is_answer else TEXT
 
 
-def curve(row: Row) -> str:
+def curve_name(row: Row) -> str:
     """Return the name of a row's curve: extrapolation/loss, extrapolation/yarn/loss,
     extrapolation/sliding/loss, answers/accuracy, ..."""
-    implied = ("none", SAME, panel(row))
+    implied = ("none", SAME, panel_of(row))
     parts = (part for part in (row.extension, row.protocol) if part not in implied)
-    return "/".join([panel(row), *parts, row.metric])
+    return "/".join([panel_of(row), *parts, row.metric])
 
 
 def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
@@ -34,8 +34,8 @@ def points(rows: list[Row]) -> list[tuple[str, int, dict[str, float]]]:
     by_x: dict[tuple[str, int], dict[str, float]] = {}
     for row in rows:
         if row.metric in QUALITY and row.protocol != ONCE and row.value is not None and isfinite(row.value):
-            axis = f"{panel(row)}/{'position' if row.protocol == BY_POSITION else 'length'}"
-            by_x.setdefault((axis, row.length), {})[curve(row)] = row.value
+            axis = f"{panel_of(row)}/{'position' if row.protocol == BY_POSITION else 'length'}"
+            by_x.setdefault((axis, row.length), {})[curve_name(row)] = row.value
     return [(axis, x, values) for (axis, x), values in sorted(by_x.items())]
 
 
@@ -43,5 +43,5 @@ def summary_numbers(rows: list[Row]) -> dict[str, float]:
     """Return the numbers of a run: extrapolation/loss@2048, training/seconds, ..."""
     lengths = [(x, values) for axis, x, values in points(rows) if axis.endswith("/length")]
     result = {f"{name}@{x}": value for x, values in lengths for name, value in values.items()}
-    once = {curve(row): row.value for row in rows if row.protocol == ONCE and row.value is not None}
+    once = {curve_name(row): row.value for row in rows if row.protocol == ONCE and row.value is not None}
     return result | once

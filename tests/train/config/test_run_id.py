@@ -29,7 +29,7 @@ from train.config.run_id import (
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.config.trained_run import check_code
-from train.evaluation.extensions import weights_digest
+from train.fit.checkpoints import weights_digest
 from train.paths import CONF
 
 FORMULA = "class Mine:\n    def forward(self):\n        return 2\n"

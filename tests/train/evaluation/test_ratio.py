@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from train.evaluation.ratio import ratio_of_totals
+from train.evaluation.losses import ratio_of_totals
 
 
 def test_the_error_is_that_of_the_ratio_itself() -> None:

@@ -7,7 +7,7 @@ from data.source import Windows
 from models.encodings import load
 from models.gpt import GPT
 from tests.train.conftest import far_from_uniform, validate
-from train.evaluation.replacing import earlier_copies, replaced_windows
+from train.evaluation.copying import earlier_copies, replaced_windows
 from train.evaluation.text import TextEvaluator
 from train.results.protocols import Amounts
 

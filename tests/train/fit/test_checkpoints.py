@@ -14,7 +14,7 @@ import torch
 from conf.errors import UsageError
 from models.gpt import GPT
 from tests.harm import files_of_at_most, flip
-from train.fit.checkpoints import Stage, States, TrainingResult, read_checkpoint, restore
+from train.fit.checkpoints import States, TrainingFolder, TrainingResult, read_checkpoint, restore
 
 STATE = {"id": "01234567", "model": {"a": torch.arange(5000.0)}, "step": 3, "text": "x" * 100}
 
@@ -50,9 +50,9 @@ def test_a_state_that_is_not_of_this_training_is_not_used(
     last = tmp_path / "last.ckpt"
     for step in (1, 2, 3):
         States().save_checkpoint(STATE | {"step": step}, last)
-    assert Stage("01234567", last.parent).is_resumable()
+    assert TrainingFolder("01234567", last.parent).is_resumable()
     harm(last)
-    assert not Stage("01234567", last.parent).is_resumable()
+    assert not TrainingFolder("01234567", last.parent).is_resumable()
     assert f"{last} is damaged: the training starts over." in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
 
@@ -68,7 +68,7 @@ def test_a_full_disk_keeps_the_state_before_and_names_the_file(
         States().save_checkpoint(STATE, last)
     assert caught.value.filename == str(last)
     assert [file.name for file in last.parent.iterdir()] == ["last.ckpt"]
-    assert Stage("01234567", last.parent).is_resumable()
+    assert TrainingFolder("01234567", last.parent).is_resumable()
     assert torch.load(last, weights_only=True)["step"] == 1
     assert list(temporary.iterdir()) == []
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from train.results.curves import curve, points, summary_numbers
+from train.results.curves import curve_name, points, summary_numbers
 from train.results.rows import Row
 from train.results.summary_table import accuracies, losses
 
@@ -32,7 +32,7 @@ ROW = Row(
     ],
 )
 def test_a_curve_is_named_after_what_it_shows(change: dict, name: str) -> None:
-    assert curve(replace(ROW, **change)) == name
+    assert curve_name(replace(ROW, **change)) == name
 
 
 def test_a_length_is_one_point_of_every_curve_that_is_defined_there() -> None:
