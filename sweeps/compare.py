@@ -142,10 +142,10 @@ def conclusion(row: "pd.Series[Any]", names: Sequence[str], options: dict[str, s
     if not pd.notna(row["p"]):
         return f"{scope}. There is no interval: it needs two seeds or five documents."
     is_first = (row["value"] < 0) != (options["metric"] in HIGHER_IS_BETTER)
-    shown = f"At the last line {names[0 if is_first else 1]} is better."
+    found = f"At the last line {names[0 if is_first else 1]} is better."
     luck = " With one seed, another training may differ." if row["seeds"] == 1 else ""
     return (
-        f"{scope}. {shown if row['p'] < SIGNIFICANT else 'The last line is not separable from zero.'}{luck}"
+        f"{scope}. {found if row['p'] < SIGNIFICANT else 'The last line is not separable from zero.'}{luck}"
     )
 
 

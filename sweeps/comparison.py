@@ -129,8 +129,7 @@ class Comparison(Ranking):
 
     @property
     def unit(self) -> str:
-        """Return the unit of numbers: nats per token."""
-        return unit(self.metric).rpartition(", ")[2]
+        return unit(self.metric).rpartition(", ")[2]  # nats per token
 
     @property
     def title(self) -> str:

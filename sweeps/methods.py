@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import pandas as pd
+
 from conf.choices import content, files
 from sweeps.results import FinishedRun
 
@@ -75,7 +77,7 @@ def distinct_names(groups: Sequence[tuple[str, ...]], settings: Sequence[dict[st
         alike[group].append(each)
     keys = {group: differing_keys(every) for group, every in alike.items()}
     return [
-        " ".join([group[-1], *(f"{key.split('.')[-1]}={setting_text(each.get(key))}" for key in keys[group])])
+        " ".join([group[-1], *(f"{key.split('.')[-1]}={plain_text(each.get(key))}" for key in keys[group])])
         for group, each in zip(groups, settings, strict=True)
     ]
 
@@ -86,7 +88,7 @@ def differing_keys(settings: list[dict[str, Any]]) -> list[str]:
     return [key for key in keys if len({str(setting.get(key)) for setting in settings}) > 1]
 
 
-def setting_text(value: Any) -> str:
+def plain_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -104,3 +106,20 @@ def newest_runs(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
             left = ", ".join(run.folder.name for members in older for run in members)
             notes.append(f"{name}, seed {seed}: {which}; left out: {left}.")
     return [run for run in runs if run.folder in kept], notes
+
+
+def equal_methods(losses: pd.DataFrame) -> list[list[str]]:
+    """Return the methods that are one function, together, the one with most seeds first, from losses by
+    method and seed: on the seeds that they share, all of them are equal."""
+    contents: dict[str, dict[int, bytes]] = defaultdict(dict)
+    for (method, seed), scores in losses.groupby(level=["method", "seed"]):
+        contents[method][seed] = scores.to_numpy().tobytes()
+
+    def is_equal(first: str, other: str) -> bool:
+        shared = contents[first].keys() & contents[other].keys()
+        return bool(shared) and all(contents[first][seed] == contents[other][seed] for seed in shared)
+
+    alike: dict[str, list[str]] = {}
+    for method in sorted(contents, key=lambda name: (-len(contents[name]), name)):
+        alike.setdefault(next((name for name in alike if is_equal(name, method)), method), []).append(method)
+    return [methods for methods in alike.values() if len(methods) > 1]

@@ -59,7 +59,7 @@ def list_text(names: Sequence[str], limit: int = 4) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def to_markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown, with all columns but the first aligned to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

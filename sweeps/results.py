@@ -211,10 +211,10 @@ def archived_runs(archive: Path) -> Iterator[FinishedRun]:
         raise UsageError(f"The archive {archive} is damaged: make it again.") from error
 
 
-def flatten(content: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return nested dicts as one, with keys joined by dots; a list becomes text."""
     result: dict[str, Any] = {}
-    for key, value in content.items():
+    for key, value in nested.items():
         plain = {prefix + key: str(value) if isinstance(value, list) else value}
         result |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else plain
     return result

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from conf.errors import UsageError
-from sweeps.methods import extension_names, method_names, newest_runs
+from sweeps.methods import equal_methods, extension_names, method_names, newest_runs
 from sweeps.results import FinishedRun, SweepResults
 from sweeps.statistics import FEWEST_DOCUMENTS
 from train.results.protocols import is_partial
@@ -48,8 +48,7 @@ class Table:
 
     @property
     def trained(self) -> int:
-        """Return the training length."""
-        return self.runs[0].rows[0].trained_length
+        return self.runs[0].rows[0].trained_length  # tokens
 
     @property
     def is_answers(self) -> bool:
@@ -222,19 +221,12 @@ def leave_out_disagreeing_scores(table: Table) -> Table:
 
 
 def merge_equal_methods(table: Table) -> Table:
-    """Return the table with one line for methods that are one function: on the seeds that they share, all
-    of their losses are equal (accuracies may be by chance). The one with most seeds stays."""
+    """Return the table with one line for methods that are one function: all of their losses are equal
+    (accuracies may be by chance)."""
     levels = table.scores.index.get_level_values
-    plain = table.scores[(levels("extension") == "none") & (levels("metric") == "loss")]
-    contents: dict[str, dict[int, bytes]] = defaultdict(dict)
-    for (method, seed), scores in plain.groupby(level=["method", "seed"]):
-        contents[method][seed] = scores.to_numpy().tobytes()
-    alike: dict[str, list[str]] = {}
-    for method, content in sorted(contents.items(), key=lambda item: (-len(item[1]), item[0])):
-        equal = (name for name in alike if is_equal(contents[name], content))
-        alike.setdefault(next(equal, method), []).append(method)
-    names = {method: " = ".join(every) for method, every in alike.items() if len(every) > 1}
-    dropped = [method for every in alike.values() for method in every[1:]]
+    alike = equal_methods(table.scores[(levels("extension") == "none") & (levels("metric") == "loss")])
+    names = {methods[0]: " = ".join(methods) for methods in alike}
+    dropped = [method for methods in alike for method in methods[1:]]
 
     def merge(part: Any) -> Any:
         return part.drop(dropped, level="method").rename(index=names, level="method").sort_index()
@@ -246,9 +238,3 @@ def merge_equal_methods(table: Table) -> Table:
         members={names.get(n, n): runs for n, runs in table.members.items() if n not in dropped},
         notes=[*table.notes, *(f"{name}: {same}." for name in names.values())],
     )  # fmt: skip
-
-
-def is_equal(content: dict[int, bytes], other: dict[int, bytes]) -> bool:
-    """Return whether the scores of all seeds that two methods share are equal."""
-    shared = content.keys() & other.keys()
-    return bool(shared) and all(content[seed] == other[seed] for seed in shared)

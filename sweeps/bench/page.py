@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from conf.errors import UsageError
 from sweeps.drawing.page import markdown_page
-from sweeps.numbers import markdown_table
+from sweeps.numbers import to_markdown
 
 KEY = ["machine", "kind", "threads", "length", "model"]
 COLUMNS = {  # of the table of methods, and what a page calls them
@@ -97,7 +97,7 @@ def tables_of(part: pd.DataFrame) -> list[str]:
 
 def table_text(table: pd.DataFrame) -> str:
     """Return a table in Markdown, with empty cells for missing numbers."""
-    return markdown_table(
+    return to_markdown(
         ["", *table.columns], ([name, *map(speed_text, values)] for name, *values in table.itertuples())
     )
 

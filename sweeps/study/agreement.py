@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sweeps.gain import GAINS, gain_samples, method_gains
-from sweeps.numbers import MISSING, markdown_table, number
+from sweeps.numbers import MISSING, number, to_markdown
 from sweeps.study.gains import read_table_of
 from sweeps.table import Table
 
@@ -26,7 +26,7 @@ def agreement_table(folders: Sequence[Path], options: dict[str, str]) -> str:
     *tables, last = map(read_table_of, folders)
     multiple = int(options.get("times", "4"))
     rows = [agreement(table, last, multiple) for table in tables]
-    return markdown_table(HEADS, [[f"`{f.name}`", *row] for f, row in zip(folders[:-1], rows, strict=True)])
+    return to_markdown(HEADS, [[f"`{f.name}`", *row] for f, row in zip(folders[:-1], rows, strict=True)])
 
 
 def agreement(table: Table, last: Table, multiple: int) -> list[str]:

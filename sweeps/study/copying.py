@@ -9,7 +9,7 @@ import pandas as pd
 
 from conf.errors import UsageError
 from sweeps.gain import TOLERANCE, judged_gains, method_gains, paired_gains, under_extension
-from sweeps.numbers import markdown_table, signed
+from sweeps.numbers import signed, to_markdown
 from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
 from sweeps.table import Table
 from train.results.protocols import COPYING
@@ -43,7 +43,7 @@ def copying_table(folders: Sequence[Path], options: dict[str, str]) -> str:
             cells.append(gain_cell(part.gains, name) + adds)
         rows.append([f"`{name}`", gain_cell(whole, name), *cells])
     heads = ["method", "all targets", *(f"{label}: {part.share:.0%}" for label, part in parts.items())]
-    return f"{markdown_table(heads, rows)}\n\nOver a sliding window of the training length alone."
+    return f"{to_markdown(heads, rows)}\n\nOver a sliding window of the training length alone."
 
 
 def copying_gains(

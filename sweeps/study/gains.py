@@ -9,7 +9,7 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps.comparison import Comparison
 from sweeps.gain import gain_samples, judged_gains, over_words
-from sweeps.numbers import markdown_table, number, times, with_interval
+from sweeps.numbers import number, times, to_markdown, with_interval
 from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT
 from sweeps.table import Table, only_table
@@ -35,7 +35,7 @@ def gain_table(folders: Sequence[Path], options: dict[str, str]) -> str:
         home, cells = losses.loc[(name, trained)], [gain_cell(found, (name, length)) for length in lengths]
         rows.append([f"`{name}`", str(int(home["seeds"])), number(home["value"]), *cells])
     heads = ["method", "seeds", f"loss at {trained}", *(times(int(n), trained) for n in lengths)]
-    return f"{markdown_table(heads, rows)}\n\nOver {over_words(found)}."
+    return f"{to_markdown(heads, rows)}\n\nOver {over_words(found)}."
 
 
 def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
@@ -63,7 +63,7 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
         for name in largest_first(list(columns.values())[-1], names)
         if sum(name in part.index for part in columns.values()) > 1
     ]
-    return f"{markdown_table(['method', *columns], rows)}\n\nOver {' and '.join(sorted(shared))}."
+    return f"{to_markdown(['method', *columns], rows)}\n\nOver {' and '.join(sorted(shared))}."
 
 
 def at_length(found: pd.DataFrame, length: int) -> pd.DataFrame:

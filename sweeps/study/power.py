@@ -7,7 +7,7 @@ import numpy as np
 
 from conf.errors import UsageError
 from sweeps.comparison import Comparison, comparisons_of, unit
-from sweeps.numbers import markdown_table, number, plural
+from sweeps.numbers import number, plural, to_markdown
 from sweeps.results import load_sweep
 from sweeps.statistics import interval, smallest_difference
 
@@ -58,4 +58,4 @@ def power_of(comparison: Comparison, planned: int) -> str:
         end += "no method besides the reference has two seeds there."
     head = f"{unit(comparison.metric)} under {comparison.protocol}, difference from {comparison.reference}"
     heads = ["seeds", *(f"{n:,}" for n in comparison.lengths)]
-    return f"{markdown_table(heads, rows)}\n\n{head}. {end}"
+    return f"{to_markdown(heads, rows)}\n\n{head}. {end}"

@@ -12,7 +12,7 @@ import pandas as pd
 
 from conf.errors import UsageError
 from sweeps.gain import gain_samples, judged_gains
-from sweeps.numbers import markdown_table, times
+from sweeps.numbers import times, to_markdown
 from sweeps.results import FinishedRun
 from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
 from sweeps.table import Table, read_table
@@ -36,7 +36,7 @@ def rate_table(folders: Sequence[Path], options: dict[str, str]) -> str:
         [f"`{name}`", chosen[name], *(gain_cell(part, (name, n)) for part in (best, plain) for n in lengths)]
         for name in largest_first(at_length(best, lengths[0]), sorted(chosen))
     ]
-    return markdown_table(heads, rows)
+    return to_markdown(heads, rows)
 
 
 def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:

@@ -1,4 +1,4 @@
-"""What is known of runs: whether methods are comparable, the circumstances, and the failures."""
+"""Facts about runs: whether methods are comparable, the circumstances, and the failures."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.methods import differing_keys, setting_text
+from sweeps.methods import differing_keys, plain_text
 from sweeps.numbers import MISSING, plural
 from sweeps.results import Failure, FinishedRun
 from sweeps.table import Table
@@ -56,7 +56,7 @@ def shared_parameters(run: FinishedRun) -> int | None:
 def join_values(values: list[Any], by: str) -> str:
     """Return the distinct values of a method's runs as text."""
     known = sorted({value for value in values if value is not None}, key=lambda v: (str(type(v)), v))
-    return by.join(f"{v:,}" if isinstance(v, int) and v >= 10_000 else setting_text(v) for v in known)
+    return by.join(f"{v:,}" if isinstance(v, int) and v >= 10_000 else plain_text(v) for v in known)
 
 
 def fairness_table(comparison: Comparison) -> DisplayTable:

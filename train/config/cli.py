@@ -73,8 +73,9 @@ def run_command(arguments: Sequence[str], name: str, sweep: TaskFunction) -> Non
         if options.multirun or hydra.get_mode(name, overrides) == RunMode.MULTIRUN:
             root = hydra.compose_config(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
             if not root.hydra.sweep.dir:
-                place = f"${{outputs}}/sweeps/multirun-{digest(sorted(overrides))}"
-                overrides.append(f"hydra.sweep.dir={place}")
+                chosen = root.hydra.runtime.choices.get("sweeps")
+                folder = chosen or f"multirun-{digest(sorted(overrides))}"
+                overrides.append(f"hydra.sweep.dir=${{outputs}}/sweeps/{folder}")
             hydra.multirun(name, sweep, overrides)
         else:
             run_once(hydra, name, overrides)

@@ -17,7 +17,7 @@ FILES = {
     "data/licences.yaml": "defaults: [files, _self_]\nheld_out: 0.2\n",
     "experiment/mine.yaml": "# @package _global_\ndefaults:\n  - override /encoding: rope500k\n"
     "  - override /data: licences\n  - override /extension: pi8\ntrainer:\n  max_steps: 2\n",
-    "sweeps/two.yaml": "# @package _global_\nhydra:\n  mode: MULTIRUN\n  sweep:\n    dir: ${outputs}/two\n"
+    "sweeps/two.yaml": "# @package _global_\nhydra:\n  mode: MULTIRUN\n"
     "  sweeper:\n    params:\n      seed: 0,1\nreport: null\n",
 }
 
@@ -39,7 +39,7 @@ def test_an_experiment_in_a_sweep_of_one_s_own(
 ) -> None:
     small = [word for word in small if not word.startswith(("data=", "trainer.max_steps="))]
     call(f"{option}={folder}", "sweeps=two", "experiment=mine", *small, f"outputs={tmp_path}")
-    runs = sorted((tmp_path / "two").glob("rope500k+pi8-s*"))
+    runs = sorted((tmp_path / "sweeps/two").glob("rope500k+pi8-s*"))
     assert [run.name.split("-")[1] for run in runs] == ["s0", "s1"]
     about = about_run(runs[0])
     assert (about.encoding, about.data, about.settings["encoding"]["base"]) == ("rope500k", "licences", 5e5)
@@ -49,7 +49,7 @@ def test_an_experiment_in_a_sweep_of_one_s_own(
     assert (runs[0] / ".hydra/config.yaml").exists()
     again = call(*shlex.split(about.command)[2:], f"hydra.run.dir={runs[0]}", "hydra.mode=RUN")
     assert "is done already" in again.stdout
-    assert f"methods={folder}" in json.loads((tmp_path / "two/sweep.json").read_text())["command"]
+    assert f"methods={folder}" in json.loads((tmp_path / "sweeps/two/sweep.json").read_text())["command"]
 
 
 @pytest.mark.slow
