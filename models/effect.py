@@ -9,19 +9,16 @@ carries it out with the fastest kernel. An encoding that reads the content chang
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.types import Device
 
-from models.ops.toeplitz import by_distance
+from models.distance import ByDistance, ByPair, Window
 
 Embed = Callable[[Tensor], Tensor]  # token embeddings (B, T, C) -> (B, T, C)
 Rotate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # q, k (B, H, T, D) -> q, k (B, H, T, D')
-ByPair = Callable[[Tensor, Tensor], Tensor]
-"""Positions of queries (..., R, 1) and of keys (..., 1, K) -> (1 or H, ..., R, K) float32."""
-
 Enter = Callable[[Tensor], Tensor]  # v (B, H, T, D) -> what attention reads (B, H, T, D')
 Leave = Callable[[Tensor], Tensor]  # what the last R queries have read (B, H, R, D') -> (B, H, R, D)
 Content = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -33,14 +30,14 @@ Values = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Layer:
-    """What an encoding may read when it changes its effect for one layer."""
+    """The content that an encoding may read when it changes its effect for one layer."""
 
     x: Tensor  # (B, T, C), the normalised input of attention
     q: Tensor  # (B, H, T, D), before any rotation
     k: Tensor  # (B, H, T, D), also where groups of heads share keys
     v: Tensor  # (B, H, T, D)
     number: int = 0  # of the layer, from 0
-    state: Any = None  # what the `next_state` of the layer before has returned
+    state: Any = None  # which the `next_state` of the layer before returned
 
 
 @dataclass(frozen=True)
@@ -58,16 +55,12 @@ class Positions:
 
     @classmethod
     def of(
-        cls,
-        length: int,
-        device: Device = "cpu",
-        causal: bool = True,
-        draw: int = 0,
-        sequences: range = range(1),
+        cls, length: int, device: Device = "cpu", causal: bool = True, *more: Any, **others: Any
     ) -> "Positions":
-        return cls(torch.arange(length, device=device), length, causal, draw, sequences)
+        """Return positions 0, 1, ..., T - 1; the rest are the fields from `draw` on."""
+        return cls(torch.arange(length, device=device), length, causal, *more, **others)
 
-    def cut(self, tokens: slice, size: int) -> "Positions":
+    def in_pieces(self, tokens: slice, size: int) -> "Positions":
         """Return the positions of these tokens in pieces of `size`, (B * pieces, size), each from 0 on."""
         ids, given = (None if x is None else x[:, tokens].reshape(-1, size) for x in (self.ids, self.given))
         at = torch.arange(size, device=self.at.device)
@@ -85,59 +78,19 @@ class Positions:
         return not self.at.is_floating_point()
 
     @property
+    def first_distance(self) -> int:
+        """Return the smallest distance, query minus key, that a pair may have."""
+        return 0 if self.causal and self.is_sorted else 1 - self.span
+
+    @property
+    def distances(self) -> Tensor | None:
+        """Return all distances that pairs may have, (N,), in order; None between whole positions."""
+        return torch.arange(self.first_distance, self.span, device=self.at.device) if self.is_whole else None
+
+    @property
     def is_consecutive(self) -> bool:
         """Return whether the positions are 0, 1, ..., T - 1 in every sequence."""
         return self.is_whole and self.is_sorted and self.at.dim() == 1 and self.span == self.length
-
-
-@dataclass(frozen=True)
-class ByDistance:
-    """A number for each distance, also for keys ahead (distances below 0)."""
-
-    function: Callable[[Tensor], Tensor]  # distances (N,), query minus key -> (1 or H, N) float32
-    of_head: Callable[[Tensor, Tensor], Tensor] | None = None  # head, distance -> the same number
-
-    @classmethod
-    def of_heads(cls, heads: int, number: Callable[[Tensor, Tensor], Tensor]) -> "ByDistance":
-        """Return the numbers of all heads from a function of head and distance, which kernels may trace."""
-
-        def function(distance: Tensor) -> Tensor:
-            return number(torch.arange(heads, device=distance.device)[:, None], distance)
-
-        return cls(function, number)
-
-    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        """Return the number of each pair, (H, ..., R, K)."""
-        return by_distance(self.function, i, j)
-
-    def table(self, positions: Positions) -> tuple[Tensor, int]:
-        """Return the numbers of all distances, (1 or H, N), and the first distance."""
-        first = 0 if positions.causal and positions.is_sorted else 1 - positions.span
-        return self.function(torch.arange(first, positions.span, device=positions.at.device)), first
-
-
-def tabulate(number: ByDistance | ByPair, positions: Positions) -> ByDistance | ByPair:
-    """Return the numbers from a table of distances if they depend on distances alone and positions are
-    integers."""
-    if not isinstance(number, ByDistance) or not positions.is_whole:
-        return number
-    values, first = number.table(positions)
-    return ByDistance(lambda distance: values[:, (distance - first).clamp(0, values.size(1) - 1)])
-
-
-@dataclass(frozen=True)
-class Window:
-    """The visible keys: all less than `width` away, and the first `sinks` of the sequence."""
-
-    width: int
-    sinks: int = 0
-
-    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
-        return ((i - j).abs() < self.width) | (j < self.sinks)
-
-    def within(self, other: "Window | None") -> "Window":
-        """Return the intersection of two windows: the narrower width, with the larger number of sinks."""
-        return self if other is None else Window(min(self.width, other.width), max(self.sinks, other.sinks))
 
 
 @dataclass(frozen=True)
@@ -160,8 +113,7 @@ class Regions:
         return self.level(i, j).clamp(0, len(self.rotations))
 
 
-@dataclass(frozen=True)
-class FarKeys:
+class FarKeys(NamedTuple):
     """Keys at least `start` positions back, for which the effect is a product of rotated q and k."""
 
     start: int
@@ -178,11 +130,11 @@ class Adjust:
 
 @dataclass(frozen=True)
 class OwnAttention:
-    """What a method puts in place of q . k and of the softmax. The rest of the effect holds as ever."""
+    """A method's own logits in place of q . k, and weights (B, H, R, K) of logits; the rest stays."""
 
     scores: Callable[[Tensor, Tensor, slice], Tensor] | None = None
     """q, k (B, H, T, D) and which queries -> their logits (B, H, R, T) float32."""
-    weights: Callable[[Tensor], Tensor] | None = None  # logits (B, H, R, K) -> weights; minus infinity hides
+    weights: Callable[[Tensor], Tensor] = lambda logits: logits.softmax(-1)
     kernel: Callable[[Tensor, Tensor, Tensor, "Effect"], Tensor | None] | None = None
     """q, k, v (B, H, T, D) and the whole effect -> the output of the same attention, faster; None if this
     kernel cannot carry out the effect."""
@@ -198,25 +150,19 @@ class Effect:
 
     positions: Positions
     embed: Embed | None = None
-    # done to q and k
     rotate: Rotate | None = None
     regions: Regions | None = None
-    # multiplied into, added to, done to the logits
     score_scale: ByDistance | ByPair | None = None
     bias: ByDistance | ByPair | None = None  # minus infinity hides a key from a head
     log_decay: Tensor | None = None  # (B or 1, H, T) float32
     adjust: Adjust | None = None
     logit_scale: Tensor | None = None  # (..., 1 or H, T or 1) float32, on all logits of a query
     attention: OwnAttention | None = None
-    # visible and read
     visible: Window | None = None  # on top of the causal mask
-    sink: Tensor | None = (
-        None  # (..., 1 or H, 1 or T) float32, an extra logit of a query, which reads nothing
-    )
-    values: Values | None = None  # position in what is read, not only in the weights
+    sink: Tensor | None = None  # (..., 1 or H, 1 or T) float32, a logit of a query that reads nothing
+    values: Values | None = None
     enter: Enter | None = None  # done to v before attention
     leave: Leave | None = None  # done to the output of attention
-    # from layer to layer
     next_state: Callable[[Tensor], Any] | None = None  # reads what all queries have read, as `leave`
 
     @property
@@ -226,13 +172,12 @@ class Effect:
 
     def weigh(self, logits: Tensor) -> Tensor:
         """Return the weights of final logits (..., K)."""
-        own = None if self.attention is None else self.attention.weights
-        return logits.softmax(-1) if own is None else own(logits)
+        return (self.attention or OwnAttention()).weights(logits)
 
     def with_weights(self, weights: Callable[[Tensor], Tensor]) -> "Effect":
         """Return the effect with other weights of its logits, (..., K) -> (..., K)."""
-        own = self.attention or OwnAttention()
-        return replace(self, attention=replace(own, weights=weights, kernel=None))
+        attention = replace(self.attention or OwnAttention(), weights=weights, kernel=None)
+        return replace(self, attention=attention)
 
     def around(self, leave: Leave, enter: Enter | None = None) -> "Effect":
         """Return the effect with one more change of v, the last one, and of the output, the first one."""

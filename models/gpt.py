@@ -135,10 +135,10 @@ class GPT(nn.Module):
         if length <= context:
             return self.through(positions, first)
         rest = length % context  # the first piece is the short one
-        pieces = self.through(positions.cut(slice(rest, length), context))
+        pieces = self.through(positions.in_pieces(slice(rest, length), context))
         whole = pieces.reshape(tokens.size(0), -1, pieces.size(-1))
         if rest:
-            whole = torch.cat([self.through(positions.cut(slice(0, rest), rest)), whole], dim=1)
+            whole = torch.cat([self.through(positions.in_pieces(slice(0, rest), rest)), whole], dim=1)
         return whole[:, first:]
 
     @property

@@ -14,8 +14,7 @@ from typing import Any
 from conf.choices import content, files
 from conf.errors import UsageError
 from models.change import Changed
-from models.encoding import Encoding
-from models.schedule import Schedule, members
+from models.encoding import Encoding, Schedule, members
 
 ABOUT = ("title", "family", "paper", "link")  # a method, and no parameters of it
 RECIPE = ("finetune_steps", "finetune_length", "finetune_learning_rate")  # of training under it

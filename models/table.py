@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from models.effect import ByDistance, Effect, Layer, Positions
-from models.encoding import Encoding
+from models.distance import ByDistance
+from models.effect import Effect, Layer, Positions
+from models.encoding import Encoding, members
 from models.registry import ABOUT, extend, fits, load, names, read
-from models.schedule import members
 from models.sources import paper_and_link
 
 SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}  # conf/model/tiny.yaml

@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from models import registry
 from models.attention import logits
 from models.effect import Effect, Layer, Positions
-from models.encoding import Encoding
+from models.encoding import Encoding, members
 from models.gpt import GPT
-from models.schedule import members
 from tests.tolerance import float64
 
 torch.set_num_threads(1)

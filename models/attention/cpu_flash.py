@@ -13,7 +13,7 @@ from models.attention import masks
 from models.attention.plan import Form, Plan, cached
 from models.cpu.attention import Scores, has_loops, loops_for, read, same_dtype
 from models.cpu.attention_backward import flash
-from models.effect import ByDistance
+from models.distance import ByDistance
 from models.ops.precision import is_inspectable
 
 
@@ -111,7 +111,9 @@ def straight_line(plan: Plan) -> Tensor | None:
         return None
     if plan.positions.is_consecutive or not plan.positions.is_whole or at.dim() > 1 or not is_inspectable(at):
         return None
-    values = bias.table(plan.positions)[0].double()  # (1 or H, S)
+    distances = plan.positions.distances
+    assert distances is not None
+    values = bias.function(distances).double()  # (1 or H, S)
     slope = (values[:, -1:] - values[:, :1]) / (values.size(1) - 1)
     line = values[:, :1] + slope * torch.arange(values.size(1))
     return (slope * at).float()[None] if torch.allclose(line, values, rtol=1e-6, atol=1e-6) else None

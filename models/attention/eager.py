@@ -12,8 +12,8 @@ from torch.utils.checkpoint import checkpoint
 
 from models.attention import masks
 from models.attention.plan import Plan
-from models.ops.budget import budget_of
 from models.ops.precision import widen
+from models.ops.processor import budget_of
 
 BUDGET = (
     1 << 20

@@ -15,7 +15,8 @@ from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attent
 from models.attention import masks
 from models.attention.block_masks import block_mask, pad, repeat_last
 from models.attention.plan import Form, Plan, cached
-from models.effect import ByDistance, Effect
+from models.distance import ByDistance
+from models.effect import Effect
 
 LENGTHS = 64  # for which a form of effects is compiled, at most
 
@@ -164,8 +165,8 @@ def pair_of(plan: Plan, name: str) -> Callable | None:
     if isinstance(number, ByDistance) and number.of_head is not None and not learns(number.of_head, at):
         of_head = number.of_head
         return lambda b, h, i, j: of_head(h, where(b, i) - where(b, j))
-    if isinstance(number, ByDistance) and plan.positions.is_whole:
-        values, first = number.table(plan.positions)
+    if isinstance(number, ByDistance) and plan.positions.distances is not None:
+        values, first = number.function(plan.positions.distances), plan.positions.first_distance
         heads, last = values.size(0), values.size(1) - 1
         return lambda b, h, i, j: values[h % heads, (where(b, i) - where(b, j) - first).clamp(0, last)]
     dense = masks.by_pair(plan, name, at[..., :, None], at[..., None, :])  # (H, T, T), or (B, H, T, T)

@@ -10,8 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention.plan import Plan, cached
-from models.effect import ByDistance, ByPair, tabulate
-from models.ops.toeplitz import Toeplitz
+from models.distance import ByDistance, ByPair, Toeplitz, tabulate
 
 TILE = 128, 512  # queries and keys evaluated at a time: intermediate results stay in the processor's cache
 ROWS, FEWEST = 1024, 128  # queries of a block, so that a mask is never T x T
@@ -57,7 +56,7 @@ def by_pair(plan: Plan, name: str, i: Tensor, j: Tensor) -> Tensor:
 
 @cached
 def function_of_pairs(plan: Plan, name: str) -> ByDistance | ByPair:
-    return tabulate(getattr(plan.effect, name), plan.positions)
+    return tabulate(getattr(plan.effect, name), plan.positions.distances)
 
 
 def bias(plan: Plan, rows: slice, keys: slice) -> Tensor:

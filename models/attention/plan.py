@@ -13,7 +13,8 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import torch
 from torch import Tensor
 
-from models.effect import ByDistance, Effect, FarKeys, Layer
+from models.distance import ByDistance
+from models.effect import Effect, FarKeys, Layer
 
 P = ParamSpec("P")
 T = TypeVar("T")

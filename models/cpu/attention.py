@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from models.cpu import Loops, dense, loops, loops_of, warn
+from models.distance import Toeplitz
 from models.ops.processor import bfloat16_by
-from models.ops.toeplitz import Toeplitz
 
 SIDE = 32  # rows and columns that the loops multiply at once
 Pairs = Tensor | Toeplitz

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Auto, Whole
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 
 

@@ -7,7 +7,8 @@ it starts, heads with a negative exponent look away from themselves and retrieve
 import torch
 from torch import Tensor, nn
 
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.encodings.alibi import slopes
 

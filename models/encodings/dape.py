@@ -9,7 +9,8 @@ from torch import nn
 
 from conf.errors import UsageError
 from models.bounds import Count
-from models.effect import Adjust, Effect, Positions, tabulate
+from models.distance import tabulate
+from models.effect import Adjust, Effect, Positions
 from models.encoding import Around, Encoding
 from models.ops.pairwise_mlp import AcrossHeads
 
@@ -32,5 +33,5 @@ class DAPE(Around):
             raise UsageError(
                 f"DAPE adapts a bias, but {type(self.inner).__name__} has none: wrap another, such as KERPLE."
             )
-        network = AcrossHeads(self.read, self.write, tabulate(effect.bias, positions))
+        network = AcrossHeads(self.read, self.write, tabulate(effect.bias, positions.distances))
         return replace(effect, bias=None, adjust=Adjust(network))

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from models.bounds import Auto, Count
 from models.effect import Adjust, Effect, FarKeys, Positions
-from models.encoding import Encoding
+from models.encoding import Encoding, Schedule
 from models.ops.linear import init_std
-from models.schedule import Schedule
 
 
 class DeBERTa(Schedule):

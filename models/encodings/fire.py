@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from models.bounds import Count, Positive
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.ops.pairwise_mlp import relu_network
 from models.ops.precision import is_true

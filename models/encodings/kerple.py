@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 
 

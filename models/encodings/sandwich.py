@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from models.bounds import Base, Count
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.ops.precision import double
 

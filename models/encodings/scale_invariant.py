@@ -11,7 +11,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from models.bounds import Base, Positive, Share
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encodings.p_rope import PRoPE
 
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from conf.errors import UsageError
 from models.bounds import Auto, Count
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.ops.precision import double
 

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.change import Before, Change, Stage
-from models.effect import Adjust, ByDistance, ByPair, Content, Effect, Positions, Rotate, Values, tabulate
+from models.distance import ByDistance, ByPair, tabulate
+from models.effect import Adjust, Content, Effect, Positions, Rotate, Values
 from models.encodings.abacus import Abacus
 from models.encodings.carope import CARoPE
 from models.encodings.grape import PathBias
@@ -58,7 +59,7 @@ class BFloat16(Change):
                 angle = round_to_bfloat16(base.angle(layer.x))
                 effect = replace(effect, rotate=PairRotation.by(angle, "interleaved"))
         score_scale, bias = (
-            number and tabulate(number, moved) for number in (effect.score_scale, effect.bias)
+            number and tabulate(number, moved.distances) for number in (effect.score_scale, effect.bias)
         )
         return replace(
             effect,

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from models.bounds import Auto, Count, Whole
 from models.change import Before
-from models.effect import Effect, Positions, Window
+from models.distance import Window
+from models.effect import Effect, Positions
 from models.extensions.rerope import ReRoPE
 
 

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from models.bounds import Auto, Count, Whole, tokens
 from models.change import Before, Change, Stage
-from models.effect import Effect, Positions, Regions, Window, tabulate
+from models.distance import Window, tabulate
+from models.effect import Effect, Positions, Regions
 from models.extensions.two_regions import reindex
 
 
@@ -41,10 +42,9 @@ class Sinks(Change):
             return i - passed, torch.where(i - j < visible.width, j - passed, j).clamp(min=0)
 
         capped = before.at(replace(positions, at=positions.at.clamp(max=last)))
-        return replace(
-            effect,
-            visible=visible,
-            regions=None if capped.rotate is None else Regions.beyond(visible.width, capped.rotate),
-            score_scale=reindex(effect.score_scale and tabulate(effect.score_scale, positions), places),
-            bias=reindex(effect.bias and tabulate(effect.bias, positions), places),
+        score_scale, bias = (
+            number and reindex(tabulate(number, positions.distances), places)
+            for number in (effect.score_scale, effect.bias)
         )
+        regions = None if capped.rotate is None else Regions.beyond(visible.width, capped.rotate)
+        return replace(effect, visible=visible, regions=regions, score_scale=score_scale, bias=bias)

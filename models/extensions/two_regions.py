@@ -8,7 +8,8 @@ from torch import Tensor
 
 from models.bounds import Auto, Count, tokens
 from models.change import Before
-from models.effect import ByDistance, ByPair, Effect, Positions, Regions
+from models.distance import ByDistance, ByPair
+from models.effect import Effect, Positions, Regions
 from models.encodings.rope import angles
 from models.extensions.rotary import Rotary
 

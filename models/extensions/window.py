@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from models.bounds import Auto, Count, tokens
 from models.change import Before, Change, Stage
-from models.effect import Effect, Positions, Window
+from models.distance import Window
+from models.effect import Effect, Positions
 
 
 class Windowed(Change):

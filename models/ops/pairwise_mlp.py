@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu
 
-from models.effect import ByDistance, ByPair
-from models.ops.budget import budget_of
+from models.distance import ByDistance, ByPair
 from models.ops.precision import is_inspectable, without_autocast
+from models.ops.processor import budget_of
 
 PAIRS = 1 << 15  # at a time on a CPU: few enough for a cache, many enough that a product's start costs little
 LEAK = 0.01  # of leaky_relu

@@ -1,4 +1,4 @@
-"""The libraries that multiply well on this processor.
+"""What this processor does well: its libraries for products, and how many numbers it holds at a time.
 
 The make of the processor decides, not a timing, so that processes that are compared or repeated round alike
 (decision 0031).
@@ -11,8 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 CPUINFO = Path("/proc/cpuinfo")
+ON_GPU = 1 << 25  # numbers, 128 MB in float32: small products are slow there
 FOREIGN = "AuthenticAMD", "HygonGenuine"  # to MKL, which is made for Intel's
 
 
@@ -44,3 +46,8 @@ def has_tiles() -> bool:
 def is_bfloat16_by_onednn() -> bool:
     """Return whether flash attention in bfloat16 goes through MKL although oneDNN has instructions for it."""
     return is_mkl_slow() and torch.cpu._is_avx512_bf16_supported()
+
+
+def budget_of(x: Tensor, on_cpu: int, on_gpu: int | None = None) -> int:
+    """Return how many numbers of the type of x may be held at a time, besides those kept for a gradient."""
+    return (on_gpu or ON_GPU) if x.is_cuda else on_cpu

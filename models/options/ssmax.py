@@ -4,7 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from models.change import Before, Change, Stage
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 
 
 class SSMax(Change):

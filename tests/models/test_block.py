@@ -10,9 +10,9 @@ from models.attention.plan import Plan
 from models.block import Block, BlockShape, SwiGLU
 from models.cache import Cache
 from models.effect import Positions
+from models.encoding import members
 from models.encodings import extend, load
 from models.gpt import GPT
-from models.schedule import members
 from tests.conftest import late, perturb
 from tests.tolerance import agree, float64
 

@@ -16,10 +16,10 @@ from models.attention.plan import Plan
 from models.cpu import attention as attention_in_c
 from models.cpu.attention import Scores
 from models.cpu.attention_backward import flash
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance, Toeplitz
+from models.effect import Effect, Positions
 from models.encodings import load
 from models.ops.processor import has_tiles
-from models.ops.toeplitz import Toeplitz
 from tests.conftest import late
 from tests.tolerance import Outcome, agree, as_accurate, float64
 

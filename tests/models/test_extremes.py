@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from models import cpu as native
 from models.attention import attend
-from models.effect import ByDistance, Effect, Positions, Window
+from models.distance import ByDistance, Window
+from models.effect import Effect, Positions
 from models.ops.norm import rms_norm
 from models.ops.pairwise_mlp import adapt_logits
 from models.ops.rotary import rotate_pairs

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from models.attention import KERNELS, attend, logits
 from models.attention.plan import Plan
 from models.cache import Cache
-from models.effect import Effect, Layer, OwnAttention, Positions, Window
+from models.distance import Window
+from models.effect import Effect, Layer, OwnAttention, Positions
 from models.encoding import Around, Encoding
 from models.encodings import extend, load
 from models.encodings.rope import RoPE, angles

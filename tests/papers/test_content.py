@@ -11,11 +11,10 @@ from x_transformers.x_transformers import DataDependentAlibi
 
 from models.attention import attend, logits
 from models.effect import Effect, Positions
-from models.encoding import Encoding
+from models.encoding import Encoding, members
 from models.encodings import load
 from models.encodings.dape import DAPE
 from models.encodings.kerple import KERPLELog
-from models.schedule import members
 from tests.conftest import late, perturb
 from tests.papers.loops import (
     BOTH,

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from models import registry
+from models.encoding import members
 from models.encodings import extend, extensions, names
-from models.schedule import members
 from tests.papers.loops import SHAPE, content, logits_of, plain
 from tests.tolerance import agree
 

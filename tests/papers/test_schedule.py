@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from models.attention import logits
-from models.effect import Effect, Positions, Window
+from models.distance import Window
+from models.effect import Effect, Positions
+from models.encoding import members
 from models.encodings import layers, load
 from models.encodings.nope import NoPE
 from models.options.ssmax import SSMax, visible_keys
 from models.registry import read
-from models.schedule import members
 from tests.conftest import perturb
 from tests.papers.loops import (
     BOTH,

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from models.effect import Positions
+from models.encoding import members
 from models.encodings import extend, load
 from models.registry import encodings_under, read
-from models.schedule import members
 from tests.papers.loops import FREQUENCIES, NEVER, SHAPE, content, logits_of, plain, rotary
 from tests.tolerance import agree
 

@@ -13,10 +13,9 @@ from torch import Tensor
 from models.attention import logits
 from models.change import split
 from models.effect import Layer, Positions
-from models.encoding import Encoding
+from models.encoding import Encoding, members
 from models.encodings import extend, load
 from models.extensions.frequencies import Frequencies
-from models.schedule import members
 from tests.vectors.case import Case
 from tests.vectors.catalogue import BY_NAME
 from tests.vectors.write import FOLDER, text

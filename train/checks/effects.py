@@ -8,7 +8,8 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.attention import logits
-from models.effect import Adjust, ByDistance, Effect, Layer, OwnAttention, Positions, Regions, Window
+from models.distance import ByDistance, Window
+from models.effect import Adjust, Effect, Layer, OwnAttention, Positions, Regions
 from models.encoding import Encoding
 from models.gpt import GPT
 from train.config.sections import ModelConfig

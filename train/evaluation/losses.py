@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from data.batch import Batch
-from models.ops.budget import budget_of
+from models.ops.processor import budget_of
 from train.evaluation.model import EvaluatedModel
 from train.fit.loss import BLOCK, row_parts, selection, token_blocks
 

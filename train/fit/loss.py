@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.ops.budget import budget_of
 from models.ops.first_order import first_order
 from models.ops.linear import is_by_onednn, product
+from models.ops.processor import budget_of
 
 BLOCK = 1 << 21  # logits held at a time on a CPU: as many as products need to be fast
 ON_GPU = 1 << 29  # on a GPU: 3 GB, as each further block adds once more to the weight's gradient

@@ -17,7 +17,8 @@ from conf.errors import UsageError
 from models.attention import attend
 from models.attention.plan import Plan
 from models.change import acting
-from models.effect import Adjust, Effect, Positions, Window
+from models.distance import Window
+from models.effect import Adjust, Effect, Positions
 from models.encoding import Encoding
 from models.encodings import load
 from models.ops.linear import Linear

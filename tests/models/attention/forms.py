@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from models.attention import KERNELS
 from models.attention.plan import Plan
-from models.effect import Adjust, ByDistance, Effect, FarKeys, OwnAttention, Positions, Regions, Window
+from models.distance import ByDistance, Window
+from models.effect import Adjust, Effect, FarKeys, OwnAttention, Positions, Regions
 from models.ops.pairwise_mlp import AcrossHeads
 from models.ops.rotary import rotate_pairs
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from models.attention import attend, choose, far_keys, logits
-from models.effect import Adjust, ByDistance, Effect, FarKeys, Positions, Window
+from models.distance import ByDistance, Window
+from models.effect import Adjust, Effect, FarKeys, Positions
 from tests.conftest import Method, members
 from tests.tolerance import agree, float64
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from models.attention import attend, flex
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from tests.conftest import LENGTH, Method, gpt, tokens
 from tests.tolerance import agree
 

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from models.attention.plan import Plan
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encodings.fire import FIRE
 from tests.conftest import perturb
 from tests.tolerance import agree, float64

@@ -10,7 +10,8 @@ import torch.autograd.forward_ad as forward
 from torch import Tensor
 
 from models.attention import attend
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.ops.norm import rms_norm
 from models.ops.rotary import rotate_pairs
 

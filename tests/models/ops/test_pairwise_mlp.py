@@ -5,7 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from models.attention import attend
-from models.effect import Adjust, ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Adjust, Effect, Positions
 from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapt_logits, relu_network
 from tests.tolerance import agree, as_accurate
 

@@ -11,7 +11,9 @@ from train.checks.dry_run import dry_run
 
 HEAD = """import torch
 from torch import nn
-from models.effect import Adjust, ByDistance, Effect, Positions, Regions, Window
+from models.distance import ByDistance
+from models.distance import Window
+from models.effect import Adjust, Effect, Positions, Regions
 from models.encoding import Encoding
 
 class Mine(Encoding):

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from models.effect import ByDistance, Effect, Positions
+from models.distance import ByDistance
+from models.effect import Effect, Positions
 from models.encoding import Encoding
 
 
