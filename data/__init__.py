@@ -1,6 +1,8 @@
 """Text or task -> token ids -> Batch. Independent of models."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,44 +12,53 @@ from conf.errors import UsageError
 if TYPE_CHECKING:
     from data.source import Source  # imports torch, which the name of a run does without
 
-LARGEST = 1 << 30  # vocabulary
+
+class Data(ABC):
+    """A choice of data that is not read yet: a dataclass, whose fields are the keys of `conf/data/*.yaml`."""
+
+    name: str
+
+    @abstractmethod
+    def open(self, vocab: int, cache: Path) -> "Source":
+        """Return the source for a model with so many token ids. What is costly to make is kept in `cache`."""
+
+    def vocabulary(self) -> int | None:
+        """Return the number of token ids; None where it is the model's choice."""
+        return None
+
+    def identity(self) -> dict[str, object]:
+        """Return the settings, with a digest in place of each file, folder or package that they name."""
+        known = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        parts = {key: value.identity() if isinstance(value, Data) else value for key, value in known.items()}
+        return {"_target_": f"{type(self).__module__}.{type(self).__qualname__}", **parts}
 
 
-def load(settings: Mapping[str, Any], vocab: int, cache: Path) -> "Source":
-    """Return the source that `settings`, the content of `conf/data/<name>.yaml` and its `name`, describe.
-
-    What is costly to make is kept in the folder `cache`.
-    """
-    source: Source = instantiate(settings).open(vocab, Path(cache))
-    return source
+def load(settings: Mapping[str, object], vocab: int, cache: Path) -> "Source":
+    """Return the source that `settings`, the content of `conf/data/<name>.yaml` and its `name`, describe."""
+    return instantiate(settings).open(vocab, Path(cache))
 
 
-def vocabulary(settings: Mapping[str, Any]) -> int:
-    """Return the number of token ids of a source. Raise UsageError where it is the model's choice."""
-    source = instantiate(settings)
-    tokenizer = getattr(source, "tokenizer", None)
-    if tokenizer not in (None, "bpe"):
-        from data.text.prepare import tokenizer_of
-
-        return tokenizer_of(tokenizer, LARGEST, source.end_token, ()).vocab
-    if not hasattr(source, "vocab"):
-        raise UsageError("model.vocab=auto needs a tokenizer.json, bytes or a task: else give a number.")
-    return int(source.vocab)
-
-
-def identity(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with a digest in place of each file, folder or package that they name."""
-    source = instantiate(settings)
-    if hasattr(source, "identity"):
-        return {"_target_": settings["_target_"], **source.identity()}
-    return {
-        key: identity(value) if isinstance(value, Mapping) and "_target_" in value else value
+def instantiate(settings: Mapping[str, object]) -> Data:
+    """Return an object of the class `_target_`. The other settings are its parameters; nested data is built
+    in the same way."""
+    module, _, name = str(settings["_target_"]).rpartition(".")
+    parameters: dict[str, Any] = {
+        key: instantiate(value) if isinstance(value, Mapping) and "_target_" in value else value
         for key, value in settings.items()
+        if key != "_target_"
     }
+    data: Data = getattr(import_module(module), name)(**parameters)
+    return data
 
 
-def instantiate(settings: Mapping[str, Any]) -> Any:
-    """Return a source that is not open yet: `_target_` names its class, the other settings are its
-    parameters, and its `open(vocab, cache)` prepares it."""
-    module, _, name = settings["_target_"].rpartition(".")
-    return getattr(import_module(module), name)(**{k: v for k, v in settings.items() if k != "_target_"})
+def vocabulary(settings: Mapping[str, object]) -> int:
+    """Return the number of token ids of a source. Raise UsageError where it is the model's choice."""
+    size = instantiate(settings).vocabulary()
+    if size is None:
+        raise UsageError("model.vocab=auto needs a tokenizer.json, bytes or a task: else give a number.")
+    return size
+
+
+def identity(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return settings with digests in place of the files, folders and packages that they name."""
+    return instantiate(settings).identity()

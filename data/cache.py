@@ -7,16 +7,16 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from data.digest import of_file, of_json
+from data.disk import of_file, of_json
 
 RECORD = "meta.json"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError)  # what any damage to it may raise
 log = logging.getLogger(__name__)
+Record = dict[str, object]  # of JSON values
 
 
-def build_once(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+def build_once(folder: Path, build: Callable[[Path], Record]) -> Record:
     """Return what `build` returned when it filled this folder, now or at any time before.
 
     One process builds while the others wait. A crash leaves nothing that looks whole, and a damaged folder is
@@ -51,7 +51,7 @@ def build_once(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[st
         return content
 
 
-def read_record(folder: Path) -> dict[str, Any]:
+def read_record(folder: Path) -> Record:
     """Return the content of a folder's record. Raise ValueError if a file is not as it was written.
 
     Only files with another time than the record are read for this, such as those of a copied folder.
@@ -60,10 +60,9 @@ def read_record(folder: Path) -> dict[str, Any]:
     if record["digest"] != of_json([record["content"], record["files"]]):
         raise ValueError(f"{RECORD} has another content")
     for name, (time, digest) in record["files"].items():
-        file = folder / name
-        if file.stat().st_mtime_ns != time:
-            if of_file(file) != digest:
+        if (folder / name).stat().st_mtime_ns != time:
+            if of_file(folder / name) != digest:
                 raise ValueError(f"{name} has another content")
             with suppress(OSError):  # of a folder that cannot be written
-                os.utime(file, ns=(time, time))
+                os.utime(folder / name, ns=(time, time))
     return dict(record["content"])

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from data.digest import of_content, of_json
+from data.disk import of_content, of_json
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_CODE = {

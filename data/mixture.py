@@ -2,25 +2,25 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import pad
 
 from conf.errors import UsageError
-from data import load
+from data import Data
 from data.batch import Batch
-from data.digest import of_json
+from data.disk import of_json
 from data.source import Problems, Source, Windows
-from data.tasks.passkey import load_with_reserved_ids
 
 CHOSEN = 3  # a stream of seeds that no task has
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mixture:
+class Mixture(Data):
     """Batches in which a share of the sequences are problems, the others text.
 
     The task's ids come after those of the text; a task that hides something in text shares that text and
@@ -29,26 +29,15 @@ class Mixture:
     """
 
     name: str
-    task: dict[str, Any]  # the settings of any data with problems
-    text: dict[str, Any] | None = None  # of any data that is text; null: the text that the task hides in
-    share: float = 0.5  # of the sequences of a batch that are problems
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise UsageError(
-                f"data={self.name} needs share to be between 0 and 1, such as 0.5, not {self.share}."
-            )
+    task: Data
+    text: Data | None = None  # null: the text that the task hides in
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.5  # of the sequences of a batch that are problems
 
     def open(self, vocab: int, cache: Path) -> "Mixed":
-        task = load(self.task, vocab, cache)
-        if task.has_text:
-            raise UsageError(f"data={self.name} needs a task, but {self.task['name']} is text.")
-        text = getattr(task, "text", None)
-        if self.text is not None:
-            text = load_with_reserved_ids(self.text, vocab, task.vocab, self.name, cache)
-        if text is None or not text.has_text:
-            named = self.task if self.text is None else self.text
-            raise UsageError(f"data={self.name} needs a text, but {named['name']} has none.")
+        task = self.task.open(vocab, cache)
+        text = getattr(task, "text", None) if self.text is None else self.text.open(vocab - task.vocab, cache)
+        if task.has_text or text is None or not text.has_text:
+            raise UsageError(f"data={self.name} needs data.task to be a task and data.text to be text.")
         return Mixed(self, text, task)
 
 
@@ -71,18 +60,18 @@ class Mixed(Source):
             raise UsageError(
                 f"batch={size} has no room for text and a share of {self.share} of problems: raise batch."
             )
-        chosen = np.random.default_rng([CHOSEN, seed, step]).permutation(size)[rank::world] < count
-        is_task = torch.from_numpy(chosen)[:, None]  # (B, 1)
+        is_task = np.random.default_rng([CHOSEN, seed, step]).permutation(size)[rank::world] < count
+        rows = torch.from_numpy(is_task)[:, None]  # (B, 1)
         text, task = (part.batch(step, length, size, seed, rank, world) for part in (self.text, self.task))
         rest = (0, length - task.tokens.size(1))
         positions = None
         if task.positions is not None:
-            positions = torch.where(is_task, pad(task.positions, rest), torch.arange(length))
+            positions = torch.where(rows, pad(task.positions, rest), torch.arange(length))
         return Batch(
-            torch.where(is_task, pad(task.tokens + self.offset, rest), text.tokens),
-            torch.where(is_task, pad(task.targets + self.offset, rest), text.targets),
-            torch.where(is_task, pad(target_mask(task), rest), target_mask(text)),
-            positions=positions,
+            torch.where(rows, pad(task.tokens + self.offset, rest), text.tokens),
+            torch.where(rows, pad(task.targets + self.offset, rest), text.targets),
+            torch.where(rows, pad(target_mask(task), rest), target_mask(text)),
+            positions,
         )
 
     def passes(self, sequences: int, length: int) -> float | None:

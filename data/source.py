@@ -6,12 +6,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from conf.errors import UsageError
 from data.batch import Batch
-
-
-class VocabularyTooSmallError(UsageError):
-    """The data need more ids than `model.vocab` allows."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from conf.errors import UsageError
-from data.text.documents import clean
-from data.text.foreign import ForeignTokenizer
+from data.text.corpus import clean
+from data.text.tokenizer import TokenizerFile
 from models.cache import Cache
 from models.gpt import GPT
 from train.build import build_gpt, extend_gpt
@@ -42,7 +42,7 @@ class FileCodec:
 
     def __init__(self, file: Path, end_token: str | None = None) -> None:
         self.model = Tokenizer.from_file(str(file))
-        self.end = self.model.id_to_token(ForeignTokenizer(file, end_token).separator)  # of a document
+        self.end = self.model.id_to_token(TokenizerFile(file, end_token).separator)  # of a document
         self.model.encode_special_tokens = True
         self.vocab = max(self.model.get_vocab().values()) + 1
 

@@ -1,6 +1,6 @@
 """Addition of decimal numbers, in the formats that papers on longer numbers use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -9,11 +9,14 @@ from numpy.random import Generator
 from torch import Tensor
 
 from conf.errors import UsageError
-from data.tasks.base import SHIFTS, Task, random_string
+from data.batch import Batch
+from data.source import Problems
+from data.tasks.base import FIRST, SEPARATOR, Task, random_string
 from data.tasks.strings import SYMBOLS
 
 DIGITS, LETTERS = SYMBOLS[:10], SYMBOLS[10:]
-MEANINGS = ("abacus", "coupling")
+PLUS = FIRST + len(DIGITS)  # its id
+SHIFTS = 4  # a stream of seeds that problems do not share
 
 
 @dataclass(kw_only=True)
@@ -39,16 +42,12 @@ class Addition(Task):
     shift: int = 0
 
     def __post_init__(self) -> None:
-        if self.reverse not in ("none", "answer", "all"):
-            raise UsageError(f"data.reverse={self.reverse} must be none, answer or all.")
-        if self.positions not in (None, *MEANINGS):
-            raise UsageError(f"data.positions={self.positions} must be null, abacus or coupling.")
         if self.hints and self.positions:
             raise UsageError("data.hints and data.positions say the same in two ways: leave one out.")
         super().__post_init__()
 
     @property
-    def longest(self) -> int | None:  # type: ignore[override]
+    def longest(self) -> int | None:
         return self.hints - 1 if self.hints else None  # a sum may have one digit more
 
     @property
@@ -58,56 +57,58 @@ class Addition(Task):
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
         more = int(draw.integers(1 - length, length))  # digits that the first has more than the second
         a, b = (number_text(size, draw) for size in (length + min(more, 0), length - max(more, 0)))
-        answer = str(int(a) + int(b))
         first = int(draw.integers(self.hints - length)) if self.hints else 0
-        a, b = (self.written(number, self.reverse == "all", first) for number in (a, b))
-        return f"{a}+{b}", self.written(answer, self.reverse != "none", first)
+        question = "+".join(self.number(digits, self.reverse == "all", first) for digits in (a, b))
+        return question, self.number(str(int(a) + int(b)), self.reverse != "none", first)
 
-    def written(self, number: str, is_reversed: bool, first: int) -> str:
+    def number(self, digits: str, is_reversed: bool, first: int) -> str:
         """Return a number in its format; `first` is the number of the lowest digit's hint."""
-        digits = list(reversed(number))
-        if self.hints:
-            digits = [f"{LETTERS[first + place]}{digit}" for place, digit in enumerate(digits)]
-        return "".join(digits if is_reversed else reversed(digits))
+        lowest_first = [
+            f"{LETTERS[first + place]}{digit}" if self.hints else digit
+            for place, digit in enumerate(reversed(digits))
+        ]
+        return "".join(lowest_first if is_reversed else reversed(lowest_first))
 
     def size(self, length: int) -> tuple[int, int]:
         characters = 2 if self.hints else 1  # of a digit
         return 2 * characters * length + 1, characters * (length + 1)
 
-    def shifts(self, step: int, size: int, seed: int) -> list[int]:
+    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+        batch = super().batch(step, length, size, seed, rank, world)
         draw = np.random.default_rng([SHIFTS, seed, step])
-        if self.positions == "abacus":
-            return [int(draw.integers(self.shift, endpoint=True))] * size
-        return [int(shift) for shift in draw.integers(self.shift, endpoint=True, size=size)]
+        count = 1 if self.positions == "abacus" else size
+        shifts = torch.from_numpy(draw.integers(self.shift, endpoint=True, size=(count, 1))).expand(size, 1)
+        return replace(batch, positions=self.positions_of(batch, shifts[rank::world]))
 
-    def encode_positions(
-        self, problems: list[tuple[str, str]], width: int, shifts: list[int]
-    ) -> Tensor | None:
-        """Return the positions of tokens (N, width), 0 after the end of a problem; None if there are none."""
+    def problems(self, count: int, length: int) -> Problems:
+        problems = super().problems(count, length)
+        return replace(
+            problems, positions=self.positions_of(problems, torch.zeros(count, 1, dtype=torch.long))
+        )
+
+    def positions_of(self, found: Batch | Problems, shifts: Tensor) -> Tensor | None:
+        """Return the positions of tokens (N, T), of which those above 0 are moved by `shifts` (N, 1)."""
         if self.positions is None:
             return None
-        rows = torch.zeros(len(problems), width, dtype=torch.long)
-        for row, problem, shift in zip(rows, problems, shifts, strict=True):
-            positions = torch.tensor(self.positions_of(*problem))[:width]
-            row[: len(positions)] = torch.where(positions > 0, positions + shift, 0)
-        return rows
-
-    def positions_of(self, question: str, answer: str) -> list[int]:
-        """Return the positions of the tokens of question, separator and answer."""
-        a, b = question.split("+")
-        if self.positions == "abacus":
-            a_places, b_places, places = (list(range(1, len(number) + 1)) for number in (a, b, answer))
-            return [*a_places, 0, *b_places, 0, *places]
-        a_places, b_places = (place_values(number, self.reverse == "all") for number in (a, b))
-        places = place_values(answer, self.reverse != "none")
-        separator = 1 if self.reverse != "none" else len(answer) + 2
-        return [*a_places, 1, *b_places, separator, *places]
+        ids = torch.cat([found.tokens, found.targets[:, -1:]], 1)  # (N, T + 1)
+        is_digit = (ids >= FIRST) & (ids < PLUS)
+        positions = count_in_runs(is_digit)  # from the first digit of a number
+        if self.positions == "coupling":
+            from_last = count_in_runs(is_digit.flip(1)).flip(1)
+            in_answer = (ids == SEPARATOR).cumsum(1) > 0
+            is_reversed = in_answer if self.reverse == "answer" else self.reverse == "all"
+            places = torch.where(torch.as_tensor(is_reversed), positions, from_last)
+            digits = (is_digit & in_answer).sum(1, keepdim=True)  # of the answer
+            separator = digits + 2 if self.reverse == "none" else torch.ones_like(digits)
+            positions = torch.where(is_digit, places + 1, (ids == PLUS).long())
+            positions = torch.where(ids == SEPARATOR, separator, positions)
+        return torch.where(positions > 0, positions + shifts, 0)[:, :-1]
 
 
-def place_values(number: str, is_reversed: bool) -> list[int]:
-    """Return a position for each digit: 2 for the lowest, 3 for the next."""
-    places = range(2, len(number) + 2)
-    return list(places if is_reversed else reversed(places))
+def count_in_runs(mask: Tensor) -> Tensor:
+    """Return 1, 2, ... in each run of true entries of a row, else 0: (N, T) -> (N, T)."""
+    total = mask.cumsum(1)
+    return total - torch.where(mask, 0, total).cummax(1).values
 
 
 def number_text(length: int, draw: Generator) -> str:

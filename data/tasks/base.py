@@ -1,27 +1,34 @@
-"""Problems of any length with one right answer, as token ids."""
+"""Problems with one right answer, as token ids, that are drawn rather than read."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator
+from pydantic import Field
 from torch import Tensor
 
 from conf.errors import UsageError
+from data import Data
 from data.batch import Batch, inputs_and_targets
-from data.digest import of_json
+from data.disk import of_json
 from data.source import Problems, Source
 
 END, SEPARATOR, FIRST = 0, 1, 2  # after the answer, and padding; before the answer; the first symbol's id
-TRAINING, HELD_OUT, SHIFTS = 1, 2, 4  # streams of seeds that share nothing
+TRAINING, HELD_OUT = 1, 2  # streams of seeds that share nothing
+Row = tuple[np.ndarray, ...]
 
 
-class Generated(Source):
-    """Problems that are drawn rather than read, so that nothing has to be prepared."""
+class Generated(Data, Source):
+    """Problems for which nothing has to be prepared.
+
+    Each is drawn from a seed of its own, so that row i of a batch is the same on any number of processes.
+    Held-out problems have other seeds than those in training; only tasks with few questions repeat some.
+    """
 
     def open(self, vocab: int, cache: Path) -> Self:
         """Return the task. Raise UsageError if the model has too few ids."""
@@ -32,30 +39,50 @@ class Generated(Source):
             )
         return self
 
+    def vocabulary(self) -> int:
+        return self.vocab
+
+
+class Sequences(Generated):
+    """Sequences of any length, in tokens; in training it is model.length."""
+
+    @abstractmethod
+    def sequence(self, length: int, draw: Generator, is_training: bool) -> Row:
+        """Return tokens, targets and the mask of answers, each (length,)."""
+
+    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
+        rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
+        return Batch(*stack_rows(self.sequence(length, draw, True) for draw in rows))
+
+    def problems(self, count: int, length: int) -> Problems:
+        rows = draws(count, HELD_OUT, length)
+        return Problems(*stack_rows(self.sequence(length, draw, False) for draw in rows))
+
 
 @dataclass(kw_only=True)
-class Task(Generated, ABC):
+class Task(Generated):
     """One kind of problem: question, separator, answer, end; the answer is scored.
 
-    A class in `data/tasks/` defines question and answer, in characters, and what a length counts. Each
-    problem is drawn from a seed of its own, so that row i of a batch is the same on any number of processes.
-    Held-out problems have other seeds than those in training; only tasks with few questions repeat some.
+    A subclass is a rule: the answer of any string of its alphabet, or else what a length counts and how a
+    problem is drawn.
     """
 
     name: str
-    lengths: list[int]  # of the shortest and of the longest problem in training; one a step, equally likely
+    lengths: Annotated[list[int], Field(min_length=2, max_length=2)]  # shortest and longest in training
     end: bool = False  # whether the end of the answer is predicted too
-
-    longest: ClassVar[int | None] = None  # length that the task is defined for
 
     @property
     @abstractmethod
     def alphabet(self) -> str:
         """Return all characters of questions and answers."""
 
+    @property
+    def longest(self) -> int | None:
+        """Return the greatest length that the task is defined for."""
+        return None
+
     def problem(self, length: int, draw: Generator) -> tuple[str, str]:
-        """Return a question of this length and its answer, which depend on the generator alone; by default
-        any string."""
+        """Return a question of this length and its answer, which depend on the generator alone."""
         question = random_string(self.alphabet, length, draw)
         return question, self.answer(question)
 
@@ -68,15 +95,11 @@ class Task(Generated, ABC):
         return length, 1
 
     def __post_init__(self) -> None:
-        match self.lengths:
-            case [int(low), int(high)] if low <= high:
-                self.check(low)
-                self.check(high)
-            case _:
-                raise UsageError(
-                    f"data={self.name} needs lengths to be two whole numbers, of the shortest and longest "
-                    f"training problem, such as [1,20], not {self.lengths}."
-                )
+        low, high = self.lengths
+        if low > high:
+            raise UsageError(f"data.lengths={self.lengths} must be the shortest and the longest problem.")
+        for length in self.lengths:
+            self.check(length)
         self.ids = {character: FIRST + number for number, character in enumerate(self.alphabet)}
         self.vocab, self.trained_length = FIRST + len(self.ids), high
         samples = [self.problem(n, draw) for n in (low, high) for draw in draws(4, HELD_OUT, n)]
@@ -102,20 +125,14 @@ class Task(Generated, ABC):
                 f"data={self.name} has training problems of {self.tokens(high)} tokens, more than "
                 f"model.length={length}: set model.length={self.tokens(high)} or lower data.lengths."
             )
-        chosen = int(np.random.default_rng([TRAINING, seed, step]).integers(low, high, endpoint=True))
+        drawn = int(np.random.default_rng([TRAINING, seed, step]).integers(low, high, endpoint=True))
         rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
-        problems = [self.problem(chosen, draw) for draw in rows]
-        shifts = self.shifts(step, size, seed)[rank::world]
-        width = self.tokens(chosen)
-        positions = self.encode_positions(problems, width, shifts)
-        return Batch(*self.encode(problems, width), positions=positions)
+        return Batch(*self.encode([self.problem(drawn, row) for row in rows], self.tokens(drawn)))
 
     def problems(self, count: int, length: int) -> Problems:
         self.check(length)
         problems = [self.problem(length, draw) for draw in draws(count, HELD_OUT, length)]
-        width = self.tokens(length)
-        positions = self.encode_positions(problems, width, [0] * count)
-        return Problems(*self.encode(problems, width), positions=positions)
+        return Problems(*self.encode(problems, self.tokens(length)))
 
     def encode(self, problems: list[tuple[str, str]], width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return tokens, targets and the mask of answers, each (N, width)."""
@@ -127,18 +144,8 @@ class Task(Generated, ABC):
             mask[row, len(question) : len(ids) - 1 + self.end] = True
         return *inputs_and_targets(torch.from_numpy(whole)), torch.from_numpy(mask)
 
-    def shifts(self, step: int, size: int, seed: int) -> list[int]:
-        """Return what is added to the positions of each problem of a training step."""
-        return [0] * size
 
-    def encode_positions(
-        self, problems: list[tuple[str, str]], width: int, shifts: list[int]
-    ) -> Tensor | None:
-        """Return the positions of tokens (N, width); None if the data give none."""
-        return None
-
-
-def stack_rows(rows: Iterable[tuple[np.ndarray, ...]]) -> list[Tensor]:
+def stack_rows(rows: Iterable[Row]) -> list[Tensor]:
     return [torch.from_numpy(np.stack(column)) for column in zip(*rows, strict=True)]
 
 

@@ -1,23 +1,23 @@
 """Associative recall: the value that followed a key."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
+from pydantic import Field
 
 from conf.errors import UsageError
-from data.batch import Batch
-from data.digest import of_json
-from data.source import Problems
-from data.tasks.base import END, HELD_OUT, TRAINING, Generated, draws, parameters, stack_rows
+from data.disk import of_json
+from data.tasks.base import END, HELD_OUT, Row, Sequences, draws, parameters
 
 
 @dataclass(kw_only=True)
-class Recall(Generated):
+class Recall(Sequences):
     """Multi-query associative recall (Arora et al., 2023, https://arxiv.org/abs/2312.04927).
 
     First the pairs, each a key and its value; then each key once more, at a distance from the last pair that
-    follows a power law, and its value is the target. Lengths count tokens; in training it is model.length.
+    follows a power law, and its value is the target.
 
     Ids are as in the authors' code: 0, which separates documents elsewhere, then keys, then as many values;
     in the input a random token takes the place of the answer. Unlike in theirs, no random token is a key of
@@ -26,42 +26,39 @@ class Recall(Generated):
 
     name: str
     symbols: int = 8192  # ids: keys are one half of them, values the other
-    pairs: list[int] = field(default_factory=lambda: [4, 8])  # fewest and most in training; most held out
+    pairs: Annotated[list[int], Field(min_length=2, max_length=2)] = field(default_factory=lambda: [4, 8])
     power_a: float = 0.01  # 1: all distances equally likely; less: short ones more
     random_non_queries: bool = True  # false: id 0 where there is neither a pair nor a query
+    fill: bool = (
+        False  # whether held-out sequences have a pair for every four tokens, or the most of training
+    )
 
     def __post_init__(self) -> None:
-        match self.pairs:
-            case [int(low), int(high)] if 1 <= low <= high < self.symbols // 2:
-                pass
-            case _:
-                raise UsageError(
-                    f"data={self.name} needs pairs to be two whole numbers, the fewest and the most of a "
-                    f"sequence, below half of symbols={self.symbols}, such as [4,8], not {self.pairs}."
-                )
+        low, high = self.pairs  # fewest and most in training
+        if not 1 <= low <= high < self.symbols // 2:
+            raise UsageError(
+                f"data={self.name} needs pairs to be the fewest and the most of a sequence, below half of "
+                f"symbols={self.symbols}, such as [4,8], not {self.pairs}."
+            )
         self.vocab = self.symbols
-        samples = [self.sequence(4 * high, high, draw)[0].tolist() for draw in draws(4, HELD_OUT)]
-        self.fingerprint = of_json([type(self).__name__, parameters(self), samples])
+        training = {key: value for key, value in parameters(self).items() if key != "fill"}
+        samples = [self.row(4 * high, high, draw)[0].tolist() for draw in draws(4, HELD_OUT)]
+        self.fingerprint = of_json([type(self).__name__, training, samples])
         self.description = f"{self.name}: {low} to {high} pairs of {self.symbols:,} keys and values"
 
-    def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
-        def random_sequence(draw: Generator) -> tuple[np.ndarray, ...]:
-            return self.sequence(length, int(draw.integers(self.pairs[0], self.pairs[1] + 1)), draw)
+    def sequence(self, length: int, draw: Generator, is_training: bool) -> Row:
+        low, high = self.pairs
+        if is_training:
+            return self.row(length, int(draw.integers(low, high + 1)), draw)
+        return self.row(length, length // 4 if self.fill else high, draw)
 
-        rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
-        tokens, targets, mask = stack_rows(map(random_sequence, rows))
-        return Batch(tokens, targets, mask)
-
-    def problems(self, count: int, length: int) -> Problems:
-        rows = draws(count, HELD_OUT, length)
-        return Problems(*stack_rows(self.sequence(length, self.pairs[1], draw) for draw in rows))
-
-    def sequence(self, length: int, pairs: int, draw: Generator) -> tuple[np.ndarray, ...]:
-        """Return tokens, targets and the mask of answers, each (length,)."""
-        if length % 2 or length < 4 * self.pairs[1]:
+    def row(self, length: int, pairs: int, draw: Generator) -> Row:
+        """Return tokens, targets and the mask of answers of a sequence with so many pairs, each (length,)."""
+        most = pairs if self.fill else self.pairs[1]
+        if length % 2 or length < 4 * most or pairs >= self.symbols // 2:
             raise UsageError(
-                f"data={self.name} has no sequence of {length} tokens: with {self.pairs[1]} pairs it needs "
-                f"at least {4 * self.pairs[1]}, and an even number."
+                f"data={self.name} has no sequence of {length} tokens: with {most} pairs it needs at least "
+                f"{4 * most}, an even number, and more than {2 * most} symbols."
             )
         half, context = self.symbols // 2, 2 * pairs
         keys = 1 + draw.choice(half - 1, pairs, replace=False)

@@ -1,60 +1,103 @@
-"""The base of all text: from documents to token ids in a cache."""
+"""The base of all text: documents, which become token ids in a cache."""
 
 import logging
-from dataclasses import asdict, dataclass
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from conf.errors import UsageError
-from data.cache import build_once
+from data import Data
+from data.cache import Record, build_once
 from data.code import ROOT, code_digest, foreign_code
-from data.digest import of_content, of_json
-from data.text.documents import Documents
-from data.text.prepared import Prepared
+from data.disk import of_content, of_json
 
 if TYPE_CHECKING:
     from data.text.tokens import Text  # imports torch, which the name of a run does without
 
 log = logging.getLogger(__name__)
+LARGEST = 1 << 30  # vocabulary
+
+
+@dataclass(frozen=True)
+class Document:
+    text: str
+    source: str  # where it is from: a path relative to its corpus, or a split and a row
+    held_out: bool | None = None  # None: a hash of `source` decides
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus(Documents):
-    """Documents that become a `Text`."""
+class Corpus(Data):
+    """Documents in a fixed order, which become a `Text`."""
+
+    name: str
+    tokenizer: str = "bpe"
+    end_token: str | None = None  # of a tokenizer.json that does not say which token ends a text
+    held_out: float = 0.1
+    limit: float | None = None
+    shortest: int = 1
+    repeat: float = 0.0  # spans of a training sequence that recur in it; a fraction is a probability
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.repeat <= 8:
+            raise UsageError(
+                f"data.repeat={self.repeat} must be a number of spans from 0 to 8, such as 0.5 or 3."
+            )
+        if not 0 < self.held_out < 1:
+            raise UsageError(f"data.held_out={self.held_out} must be between 0 and 1, such as 0.1.")
+        if self.limit is not None and self.limit <= 0:
+            raise UsageError(f"data.limit={self.limit} must be above 0 megabytes, or null for all the text.")
+
+    @abstractmethod
+    def documents(self) -> Iterator[Document]:
+        """Yield all documents, the same at every call."""
+
+    @abstractmethod
+    def contents(self) -> dict[str, object]:
+        """Return a digest of every text that the settings name."""
+
+    @abstractmethod
+    def origin(self) -> str:
+        """Return the origin of the documents, in words."""
+
+    def is_included(self, text: str) -> bool:
+        """Return whether a text that is not blank belongs to the corpus."""
+        return len(text) >= self.shortest
 
     def open(self, vocab: int, cache: Path) -> "Text":
         """Return the token ids from the cache, building them first if they are missing."""
         from data.text.tokens import Text
 
         key = self.key(vocab)
-        folder = cache / f"{self.name}-{key}"
 
-        def fill(empty: Path) -> dict[str, Any]:
+        def fill(folder: Path) -> Record:
             from data.text.prepare import prepare  # the tokenizers, which a warm cache does without
 
-            prepared = prepare(self, vocab, empty)
+            record = prepare(self, vocab, folder)
             if self.key(vocab) != key:
                 raise UsageError(f"data={self.name} changed while it was read ({self.origin()}): run again.")
-            return asdict(prepared)
+            return record
 
-        prepared = Prepared(**build_once(folder, fill))
-        if prepared.warning:
-            log.warning("%s", prepared.warning)
-        return Text(folder, prepared, self.repeat)
+        folder = cache / f"{self.name}-{key}"
+        return Text(folder, build_once(folder, fill), self.repeat)
 
     def key(self, vocab: int) -> str:
         """Return twelve hex digits that change with everything on which the token ids depend."""
-        kind, settings = type(self), {k: v for k, v in self.identity().items() if k != "repeat"}
-        code = code_digest(
-            ROOT / "data/text", *foreign_code({"_target_": f"{kind.__module__}.{kind.__name__}"})
-        )
-        parts = [version("tokenizers"), code, kind.__name__, settings, vocab]
-        return of_json(parts)[:12]
+        settings = {k: v for k, v in self.identity().items() if k != "repeat"}
+        code = code_digest(ROOT / "data/text", *foreign_code(settings))
+        return of_json([version("tokenizers"), code, settings, vocab])[:12]
 
-    def identity(self) -> dict[str, Any]:
-        """Return the settings, with a digest of its content in place of each file or package."""
-        settings = asdict(self) | self.contents()
+    def vocabulary(self) -> int | None:
+        from data.text.tokenizer import tokenizer_of
+
+        return (
+            None if self.tokenizer == "bpe" else tokenizer_of(self.tokenizer, LARGEST, self.end_token).vocab
+        )
+
+    def identity(self) -> dict[str, object]:
+        settings = super().identity() | self.contents()
         if self.tokenizer not in ("bpe", "bytes"):
             file = Path(self.tokenizer).expanduser()
             if not file.is_file():
@@ -64,3 +107,10 @@ class Corpus(Documents):
                 )
             settings["tokenizer"] = of_content(file)
         return settings
+
+
+def clean(text: str) -> str:
+    """Return a text in valid UTF-8 with one kind of newline, without a byte order mark and without NUL, which
+    separates documents. Corpora and prompts both pass through here."""
+    text = text.encode(errors="replace").decode()
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from conf.errors import UsageError
-from data.digest import of_content, of_json
-from data.text.corpus import Corpus
-from data.text.documents import Document
-from data.text.paths import local_files
+from data.disk import of_content, of_json
+from data.text.corpus import Corpus, Document
 
 HINT = "give a file, a folder or a pattern such as 'books/*.txt'"
 KINDS = {
@@ -35,7 +33,7 @@ class Files(Corpus):
             for place, text in texts_of_file(file, self.text_key):
                 yield Document(text, source + place)
 
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> dict[str, object]:
         return {"path": of_json([(source, of_content(file)) for source, file in self.files()])}
 
     def origin(self) -> str:
@@ -50,6 +48,25 @@ class Files(Corpus):
             fault = "holds no text" if Path(self.path).expanduser().exists() else "does not exist"
             raise UsageError(f"data.path={self.path} {fault}: {HINT}.")
         return files
+
+
+def local_files(name: str) -> list[tuple[str, Path]]:
+    """Return (path relative to `name`, path on this machine) of the files that a path names, sorted: one
+    file, all of a folder, or those that match a pattern, without hidden and empty ones."""
+    path = Path(name).expanduser()
+    if path.is_file():
+        return [(path.name, path)] if path.stat().st_size else []
+    if path.is_dir():  # even if its name looks like a pattern
+        root, paths = path, path.rglob("*")
+    else:
+        wild = next((n for n, part in enumerate(path.parts) if glob.has_magic(part)), len(path.parts) - 1)
+        root, paths = Path(*path.parts[:wild]), map(Path, glob.glob(str(path), recursive=True))
+    files = ((file.relative_to(root), file) for file in paths if file.is_file() and file.stat().st_size)
+    return sorted(
+        (relative.as_posix().encode(errors="backslashreplace").decode(), file)
+        for relative, file in files
+        if not any(part.startswith(".") for part in relative.parts)
+    )
 
 
 def texts_of_file(file: Path, key: str) -> Iterator[tuple[str, str]]:
@@ -74,15 +91,13 @@ def plain_texts(file: Path) -> Iterator[tuple[str, str]]:
     opened = gzip.open if file.suffix.lower() == ".gz" else open
     with opened(file, "rt", encoding="utf-8") as text:
         pieces = iter(lambda: text.read(PIECE) + text.readline(PIECE), "")
-        first = list(islice(pieces, PIECES))
+        first = list(islice(pieces, PIECES + 1))
         if any("\0" in piece for piece in first):
             raise UsageError(f"{file} is not text: leave it out of data.path.")
-        more = list(islice(pieces, 1))
-        if not more:
+        if len(first) <= PIECES:
             yield "", "".join(first)
-            return
-        for number, piece in enumerate(chain(first, more, pieces), 1):
-            yield f":{number}", piece
+        else:
+            yield from ((f":{number}", piece) for number, piece in enumerate(chain(first, pieces), 1))
 
 
 def row_texts(file: Path, kind: str, key: str) -> Iterator[tuple[str, str]]:
@@ -104,7 +119,7 @@ def row_texts(file: Path, kind: str, key: str) -> Iterator[tuple[str, str]]:
                     f"Row {number} of {file} has no '{key}' but {', '.join(row)}: set data.text_key."
                 )
             value = value[part]
-        if value is not None and not isinstance(value, str):
-            raise UsageError(f"'{key}' of {file}:{number} is not text: set data.text_key.")
-        if value is not None:
+        if isinstance(value, str):
             yield f":{number}", value
+        elif value is not None:
+            raise UsageError(f"'{key}' of {file}:{number} is not text: set data.text_key.")

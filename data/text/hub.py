@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from conf.errors import UsageError
-from data.digest import of_content, of_json
-from data.text.corpus import Corpus
-from data.text.documents import Document
-from data.text.paths import local_files
+from data.disk import of_content, of_json
+from data.text.corpus import Corpus, Document
+from data.text.files import local_files
 
 HEADING = re.compile(r" = [^=]+ = \n?")  # WikiText: the first line of an article
 
@@ -38,7 +37,7 @@ class Hub(Corpus):
             for number, text in enumerate(articles_of(rows) if self.articles else rows):
                 yield Document(text or "", f"{name}:{number}", held_out)
 
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> dict[str, object]:
         """Return a digest of a folder on this machine; a dataset of the Hub is named by its revision."""
         if not Path(self.path).exists():
             return {}
@@ -61,13 +60,13 @@ class Hub(Corpus):
         cache of `datasets`, which a later call reads without the network."""
         from datasets import Dataset, load_dataset
 
-        chosen = {"path": self.path, "name": self.subset, "split": split, "revision": self.revision}
+        place, digests = Place(self.path, self.subset, split, self.revision), self.contents()
         try:
             if limit is None:
-                dataset = load_dataset(**chosen, num_proc=os.cpu_count() if not self.contents() else None)
+                dataset = load_dataset(**place._asdict(), num_proc=None if digests else os.cpu_count())
                 return dataset[self.text_key]
-            known = {"chosen": chosen, "key": self.text_key, "limit": limit, "contents": self.contents()}
-            return Dataset.from_generator(first_rows, gen_kwargs=known)["text"]
+            first = {"place": place, "key": self.text_key, "limit": limit, "digests": digests}
+            return Dataset.from_generator(first_rows, gen_kwargs=first)["text"]
         except Exception as error:  # of `datasets` and of all that it calls
             reason = (str(error.__cause__ or error) or type(error).__name__).splitlines()[0]
             raise UsageError(
@@ -76,15 +75,22 @@ class Hub(Corpus):
             ) from error
 
 
-def first_rows(
-    chosen: dict[str, Any], key: str, limit: float, contents: dict[str, Any]
-) -> Iterator[dict[str, str]]:
-    """Yield the texts of a dataset from the first on, up to `limit` megabytes. `contents` is for the cache
-    alone, which reads what has another content again."""
+class Place(NamedTuple):
+    """A split of a dataset, in the words of `load_dataset`."""
+
+    path: str
+    name: str | None
+    split: str
+    revision: str | None
+
+
+def first_rows(place: Place, key: str, limit: float, digests: dict[str, object]) -> Iterator[dict[str, str]]:
+    """Yield the texts of a dataset from the first on, up to `limit` megabytes. The cache of `datasets` reads
+    a folder with other `digests` again."""
     from datasets import load_dataset
 
     size = 0.0
-    for row in load_dataset(**chosen, streaming=True):
+    for row in load_dataset(**place._asdict(), streaming=True):
         yield {"text": row[key] or ""}
         size += len(row[key] or "") / 1e6
         if size >= limit:

@@ -8,28 +8,28 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
-from data.digest import of_file, of_json
-from data.source import VocabularyTooSmallError
-from data.text.documents import Documents
-from data.text.foreign import ForeignTokenizer
-from data.text.prepared import Prepared
-from data.text.split import MEGABYTE, Entries, select_by_rank, split, texts
-from data.text.tokenizer import SAMPLE, ByteLevelBPE, Bytes, Tokenizer
+from data.cache import Record
+from data.disk import of_file, of_json
+from data.text.corpus import Corpus
+from data.text.split import MEGABYTE, Entries, select_by_rank, split_documents, texts_by_digest
+from data.text.tokenizer import Tokenizer, tokenizer_of
 
+SAMPLE = 32.0  # megabytes of training text that a BPE is trained on
 PORTION = 4e6  # characters of text that are encoded at a time
 LOST = 0.01  # share of a text that may have no tokens
 log = logging.getLogger(__name__)
 
 
-def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
-    """Fill a folder with token ids, and with the number of bytes that each held-out token covers."""
+def prepare(corpus: Corpus, vocab: int, folder: Path) -> Record:
+    """Fill a folder with token ids, and with the number of bytes that each held-out token covers. Return the
+    fields of a `Prepared`."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # all cores, also after a fork
-    training, held_out = split(corpus)
-    parts = {"training": training, "held_out": held_out}
-    sample = texts_of(corpus, select_by_rank(training, SAMPLE))
+    parts = split_documents(corpus)
+    sample = texts_of(corpus, select_by_rank(parts["training"], SAMPLE))
     tokenizer = tokenizer_of(corpus.tokenizer, vocab, corpus.end_token, sample)
-    tokenizer.save(folder)
+    if tokenizer.model is not None:
+        (folder / "tokenizer.json").write_text(tokenizer.model.to_str(), encoding="utf-8")
     dtype = "uint16" if tokenizer.vocab <= 2**16 else "uint32"
     counts = {
         name: encode(texts_of(corpus, part), tokenizer, folder / f"{name}.bin", dtype)
@@ -45,54 +45,39 @@ def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
         f"{sum(entry.size for entry in part.values()) / MEGABYTE:.1f} MB, {counts[name][:, 0].sum():,} tokens"
         for name, part in parts.items()
     ]
-    warning = lost_text(corpus, [count.sum(0) for count in counts.values()])
+    warning = lost_text(corpus, np.concatenate(list(counts.values())))
     description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about, warning]
-    return Prepared(
-        name=corpus.name,
-        fingerprint=of_json(digests),
-        description="; ".join(filter(None, description)),
-        vocab=tokenizer.vocab,
-        dtype=dtype,
-        mask_token=tokenizer.mask_token,
-        warning=warning,
-    )
+    return {
+        "name": corpus.name,
+        "fingerprint": of_json(digests),
+        "description": "; ".join(filter(None, description)),
+        "vocab": tokenizer.vocab,
+        "dtype": dtype,
+        "mask_token": tokenizer.mask_token,
+        "warning": warning,
+    }
 
 
-def tokenizer_of(choice: str, vocab: int, end_token: str | None, texts: Iterable[str]) -> Tokenizer:
-    """Return the tokenizer that `data.tokenizer` names, trained on `texts` if it is `bpe`."""
-    if choice in ("bpe", "bytes") and end_token is not None:
-        raise UsageError(f"data.end_token={end_token} is for a tokenizer.json: leave it out.")
-    if choice == "bpe":
-        return ByteLevelBPE(vocab, texts)
-    tokenizer = Bytes() if choice == "bytes" else ForeignTokenizer(Path(choice).expanduser(), end_token)
-    if tokenizer.vocab > vocab:
-        raise VocabularyTooSmallError(
-            f"model.vocab={vocab} is too small for {choice}, which has {tokenizer.vocab} tokens: "
-            f"set model.vocab={tokenizer.vocab}."
-        )
-    return tokenizer
-
-
-def lost_text(corpus: Documents, counts: list[np.ndarray]) -> str:
+def lost_text(corpus: Corpus, counts: np.ndarray) -> str:
     """Return a warning about text that no token stands for. Raise UsageError if more than a percent of the
     characters are lost that are not white space."""
-    _, characters, lost, spaces = np.sum(counts, axis=0).tolist()
-    setting = f"data.tokenizer={corpus.tokenizer}"
-    share = f"{(lost + spaces) / characters:.2%} of the characters of data={corpus.name}"
-    if lost > LOST * characters or not all(tokens for tokens, *_ in counts):
-        raise UsageError(f"{setting} has no tokens for {share}: choose another, or bpe.")
-    if not lost and not spaces:
+    tokens, characters, lost, spaces = counts.sum(0).tolist()
+    if not lost:
         return ""
+    setting = f"data.tokenizer={corpus.tokenizer}"
+    share = f"{lost / characters:.2%} of the characters of data={corpus.name}"
+    if lost - spaces > LOST * characters or not tokens:
+        raise UsageError(f"{setting} has no tokens for {share}: choose another, or bpe.")
     return (
-        f"Warning: {setting} has no tokens for {share}, of which {spaces / (lost + spaces):.0%} are white "
-        "space. bits_per_byte counts them, although the model does not predict them."
+        f"Warning: {setting} has no tokens for {share}, of which {spaces / lost:.0%} are white space. "
+        "bits_per_byte counts them, although the model does not predict them."
     )
 
 
-def texts_of(corpus: Documents, part: Entries) -> Iterator[str]:
+def texts_of(corpus: Corpus, part: Entries) -> Iterator[str]:
     """Read the texts of some documents again, each once."""
     waiting = dict(part)
-    for key, document in texts(corpus):
+    for key, document in texts_by_digest(corpus):
         if entry := waiting.pop(key, None):
             yield document.text.encode()[: entry.size].decode(errors="ignore")
     if waiting:
@@ -101,14 +86,15 @@ def texts_of(corpus: Documents, part: Entries) -> Iterator[str]:
 
 def encode(documents: Iterable[str], tokenizer: Tokenizer, file: Path, dtype: str) -> np.ndarray:
     """Write the ids of documents, with a separator after each, and the number of bytes that each token
-    covers. Return how many tokens, characters, lost characters and lost spaces each document has, (N, 4)."""
+    covers. Return the tokens, characters, lost characters and lost spaces of each document, (N, 4)."""
     counts = []
     with file.open("wb") as out, file.with_suffix(".bytes").open("wb") as sizes:
         for portion in portions(documents):
             for text, encoded in zip(portion, tokenizer.encode(portion), strict=True):
                 out.write(np.append(encoded.ids, tokenizer.separator).astype(dtype).tobytes())
                 sizes.write(np.append(encoded.sizes, 0).astype("uint32").tobytes())
-                counts.append((len(encoded.ids), len(text), encoded.lost, encoded.lost_spaces))
+                lost, spaces = len(encoded.lost), sum(map(str.isspace, encoded.lost))
+                counts.append((len(encoded.ids), len(text), lost, spaces))
     return np.array(counts, np.int64)
 
 

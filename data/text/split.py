@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from conf.errors import UsageError
-from data.text.documents import Document, Documents, clean
+from data.text.corpus import Corpus, Document, clean
 
 MEGABYTE = 1e6
 SLACK = 0.02  # share of a limit by which the last document may pass it
@@ -29,10 +29,10 @@ class Entry:
 Entries = dict[str, Entry]  # by the sha256 of the text, so that each different text is there once
 
 
-def split(corpus: Documents) -> tuple[Entries, Entries]:
-    """Return the training and the held-out documents; no text is in both."""
+def split_documents(corpus: Corpus) -> dict[str, Entries]:
+    """Return the documents `training` and `held_out`; no text is in both."""
     entries: Entries = {}
-    for key, document in texts(corpus):
+    for key, document in texts_by_digest(corpus):
         if corpus.is_included(document.text):
             size = len(document.text.encode())
             entries.setdefault(key, Entry(document.source, size, document.held_out))
@@ -43,13 +43,12 @@ def split(corpus: Documents) -> tuple[Entries, Entries]:
         bound = max(corpus.held_out, min(entry.rank for entry in entries.values()))  # at least one
         entries = {key: replace(entry, held_out=entry.rank <= bound) for key, entry in entries.items()}
     held_out = {key: entry for key, entry in entries.items() if entry.held_out}
-    remaining = {key: entry for key, entry in entries.items() if not entry.held_out}
-    training = select_by_rank(remaining, corpus.limit)
+    training = {key: entry for key, entry in entries.items() if not entry.held_out}
     for purpose, part in (("to train on", training), ("to hold out", held_out)):
         if not part:
             why = f"{len(entries):,} distinct documents are too few"
             raise UsageError(f"data={corpus.name} has no text left {purpose}: {why}, give more.")
-    return training, held_out
+    return {"training": select_by_rank(training, corpus.limit), "held_out": held_out}
 
 
 def select_by_rank(entries: Entries, limit: float | None) -> Entries:
@@ -57,23 +56,23 @@ def select_by_rank(entries: Entries, limit: float | None) -> Entries:
     if limit is None:
         return entries
     kept, room = {}, round(limit * MEGABYTE)  # bytes
-    most_over = SLACK * limit * MEGABYTE
     for key, entry in sorted(entries.items(), key=lambda item: item[1].rank):
         if room <= 0:
             break
-        is_cut = entry.size - room > most_over
+        is_cut = entry.size - room > SLACK * limit * MEGABYTE
         kept[key] = replace(entry, size=room) if is_cut else entry
         room -= entry.size
     return kept
 
 
-def texts(corpus: Documents) -> Iterator[tuple[str, Document]]:
+def texts_by_digest(corpus: Corpus) -> Iterator[tuple[str, Document]]:
     """Yield every document that is not blank, with the sha256 of its text; a lone document is cut in two."""
     documents = (replace(document, text=clean(document.text)) for document in corpus.documents())
     documents = (document for document in documents if document.text and not document.text.isspace())
     first = list(islice(documents, 2))
-    yield from map(with_digest, halves(first[0], corpus.held_out) if len(first) == 1 else first)
-    yield from map(with_digest, documents)
+    for part in (halves(first[0], corpus.held_out) if len(first) == 1 else first, documents):
+        for document in part:
+            yield hashlib.sha256(document.text.encode()).hexdigest(), document
 
 
 def halves(document: Document, held_out: float) -> Iterator[Document]:
@@ -83,7 +82,3 @@ def halves(document: Document, held_out: float) -> Iterator[Document]:
     cut = text.rfind("\n", int(0.9 * end), end) + 1 or end
     yield Document(text[:cut], f"{source} (beginning)", False)
     yield Document(text[cut:], f"{source} (end)", True)
-
-
-def with_digest(document: Document) -> tuple[str, Document]:
-    return hashlib.sha256(document.text.encode()).hexdigest(), document

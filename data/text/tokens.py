@@ -1,5 +1,7 @@
 """Text as token ids on the disk: two memory-mapped streams, one to train on and one held out."""
 
+import logging
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +9,24 @@ import torch
 
 from conf.errors import UsageError
 from data.batch import Batch, inputs_and_targets
-from data.digest import of_json
+from data.cache import Record
+from data.disk import of_json
 from data.source import Source, Windows
-from data.text.prepared import Prepared
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The record of a folder of token ids."""
+
+    name: str
+    fingerprint: str  # of all token ids, the ends of held-out documents, and the tokenizer
+    description: str
+    vocab: int
+    dtype: str
+    mask_token: int  # in place of a masked token
+    warning: str = ""  # what every run on it prints
 
 
 class Text(Source):
@@ -44,8 +61,9 @@ class Text(Source):
             )
         starts = np.random.default_rng([seed, step]).integers(0, room, size)[rank::world]
         window = self.training[starts[:, None] + np.arange(length + 1)]  # (B, T + 1)
-        for row, number in zip(window, range(rank, size, world), strict=True) if self.repeat else ():
-            repeat_spans(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
+        if self.repeat:
+            for row, number in zip(window, range(rank, size, world), strict=True):
+                repeat_spans(row, self.repeat, np.random.default_rng([seed, step, 1 + number]))
         return Batch(*inputs_and_targets(torch.from_numpy(window.astype(np.int64))))
 
     def windows(self, count: int, length: int) -> Windows:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any, get_type_hints
 
 from conf.errors import UsageError
+from data import Data
 from models.change import Change
 from models.encoding import Encoding
 from models.registry import ABOUT, OPTIONS, SHAPE
@@ -22,7 +23,7 @@ def check_parameters(config: Config) -> None:
     check("encoding", config.encoding.parameters, Encoding)
     if config.extension.parameters.get("_target_") is not None:
         check("extension", config.extension.parameters, Change)
-    check("data", config.named_data)
+    check("data", config.named_data, Data)
 
 
 def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
@@ -51,7 +52,8 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
             check_methods(path, value)
             continue
         if isinstance(value, Mapping) and "_target_" in value:
-            check(path, value)
+            check(path, value, Data)
+            continue
         check_value(path, value, hints.get(name, Any))
 
 

@@ -43,6 +43,7 @@ NOT_IN_TRAINING = NOT_IN_RUN | {
     "names.data": "a label in the rows; the digest of the corpus is in the id",
     "data.name": "a label in the rows",
     "data.ignore_held_out": "the test set of flip-flop",
+    "data.fill": "the test set of recall",
     "names.extension": "a label in the rows",
     "names.model": "a label in the rows",
     "trainer.keep": "which weights stay on the disk",

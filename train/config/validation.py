@@ -24,7 +24,7 @@ KINDS = {  # what each type of error of Pydantic's wants
     "string_pattern_mismatch": "like the pattern {pattern}", "multiple_of": "a multiple of {multiple_of}",
     "is_instance_of": "of the kind {class}",
 }  # fmt: skip
-STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+STRICT = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
 
 class Section(BaseModel):

@@ -7,8 +7,7 @@ import torch
 from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader, SequentialSampler
 
-from data.batch import Batch, inputs_and_targets
-from data.loader import Changed, Steps, batch_loader
+from data.batch import Batch, Steps, batch_loader, inputs_and_targets
 from train.context import Run
 from train.fit.module import weighted_parts
 
@@ -27,9 +26,9 @@ class TrainingData(LightningDataModule):
         ones as an uninterrupted one."""
         assert self.trainer is not None
         recipe, rank, world = self.run.recipe, self.trainer.global_rank, self.trainer.world_size
-        steps = Steps(self.run.source, recipe.length, recipe.batch, recipe.seed, rank, world)
-        change = partial(self.run.objective, seed=recipe.seed, rank=rank, world=world)
-        return batch_loader(Changed(steps, change), StepsAhead(self), self.run.settings.workers)
+        objective = partial(self.run.objective, seed=recipe.seed, rank=rank, world=world)
+        steps = Steps(self.run.source, recipe.length, recipe.batch, recipe.seed, rank, world, objective)
+        return batch_loader(steps, StepsAhead(self), self.run.settings.workers)
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """Return this process's share of the held-out text, in as many parts as a step has."""

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
-from data.digest import of_content
-from data.disk import atomic_write, read_file
+from data.disk import atomic_write, of_content, read_file
 from train.runtime.ranks import is_rank_zero
 
 DONE, RESULTS, RUN = "DONE", "results.jsonl", "run.json"
