@@ -1,4 +1,4 @@
-"""A training batch, and the batches of a training, which worker processes may make while the model computes."""
+"""A training batch, and the DataLoader of a training, whose workers may make batches ahead of time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

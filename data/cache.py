@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from data.disk import of_file, of_json
 
 RECORD = "meta.json"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError)  # what any damage to it may raise
 log = logging.getLogger(__name__)
-Record = dict[str, object]  # of JSON values
+Record = dict[str, Any]  # of JSON values
 
 
 def build_once(folder: Path, build: Callable[[Path], Record]) -> Record:

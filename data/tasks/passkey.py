@@ -142,10 +142,11 @@ class Haystack(Source):
         names = names[..., : int(count > 1)] + first
         if self.settings.one_name:
             names[:, : self.settings.queries] = names[:, :1].clone()
-        return Needles(*(keys + first).split(key, 2), depth.float(), names)
+        keys, others = (keys + first).split(key, 2)
+        return Needles(keys, others, depth.float(), names)
 
     def hide(self, text: Tensor, needles: Needles) -> tuple[Tensor, Tensor, Tensor]:
-        """Hide needles in text (B, room); return tokens, targets and the mask of answers, each (B, length)."""
+        """Return tokens, targets and the mask of answers, each (B, length), of text (B, room)."""
         queries, depth = self.settings.queries, needles.depth.clone()
         marker = torch.full_like(needles.keys[..., :1], self.marker)
         marked = torch.cat([marker, needles.names, needles.keys], 2)  # (B, N, K)

@@ -3,7 +3,7 @@
 import logging
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,20 +68,23 @@ class Corpus(Data):
 
     def open(self, vocab: int, cache: Path) -> "Text":
         """Return the token ids from the cache, building them first if they are missing."""
-        from data.text.tokens import Text
+        from data.text.tokens import Prepared, Text
 
         key = self.key(vocab)
 
         def fill(folder: Path) -> Record:
             from data.text.prepare import prepare  # the tokenizers, which a warm cache does without
 
-            record = prepare(self, vocab, folder)
+            prepared = prepare(self, vocab, folder)
             if self.key(vocab) != key:
                 raise UsageError(f"data={self.name} changed while it was read ({self.origin()}): run again.")
-            return record
+            return asdict(prepared)
 
         folder = cache / f"{self.name}-{key}"
-        return Text(folder, build_once(folder, fill), self.repeat)
+        prepared = Prepared(**build_once(folder, fill))
+        if prepared.warning:
+            log.warning("%s", prepared.warning)
+        return Text(folder, prepared, self.repeat)
 
     def key(self, vocab: int) -> str:
         """Return twelve hex digits that change with everything on which the token ids depend."""

@@ -2,7 +2,7 @@
 
 import glob
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -56,6 +56,7 @@ def local_files(name: str) -> list[tuple[str, Path]]:
     path = Path(name).expanduser()
     if path.is_file():
         return [(path.name, path)] if path.stat().st_size else []
+    paths: Iterable[Path]
     if path.is_dir():  # even if its name looks like a pattern
         root, paths = path, path.rglob("*")
     else:

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
-from data.cache import Record
 from data.disk import of_file, of_json
 from data.text.corpus import Corpus
 from data.text.split import MEGABYTE, Entries, select_by_rank, split_documents, texts_by_digest
 from data.text.tokenizer import Tokenizer, tokenizer_of
+from data.text.tokens import Prepared
 
 SAMPLE = 32.0  # megabytes of training text that a BPE is trained on
 PORTION = 4e6  # characters of text that are encoded at a time
@@ -20,9 +20,8 @@ LOST = 0.01  # share of a text that may have no tokens
 log = logging.getLogger(__name__)
 
 
-def prepare(corpus: Corpus, vocab: int, folder: Path) -> Record:
-    """Fill a folder with token ids, and with the number of bytes that each held-out token covers. Return the
-    fields of a `Prepared`."""
+def prepare(corpus: Corpus, vocab: int, folder: Path) -> Prepared:
+    """Fill a folder with token ids, and with the number of bytes that each held-out token covers."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # all cores, also after a fork
     parts = split_documents(corpus)
@@ -47,15 +46,10 @@ def prepare(corpus: Corpus, vocab: int, folder: Path) -> Record:
     ]
     warning = lost_text(corpus, np.concatenate(list(counts.values())))
     description = [f"{corpus.name}: {corpus.origin()}", tokenizer.description, *about, warning]
-    return {
-        "name": corpus.name,
-        "fingerprint": of_json(digests),
-        "description": "; ".join(filter(None, description)),
-        "vocab": tokenizer.vocab,
-        "dtype": dtype,
-        "mask_token": tokenizer.mask_token,
-        "warning": warning,
-    }
+    return Prepared(
+        corpus.name, of_json(digests), "; ".join(filter(None, description)), tokenizer.vocab, dtype,
+        tokenizer.mask_token, warning,
+    )  # fmt: skip
 
 
 def lost_text(corpus: Corpus, counts: np.ndarray) -> str:

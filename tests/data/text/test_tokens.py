@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
-from data.text import Text
-from data.text.tokens import repeat_spans, window_starts
+from data.text.tokens import Text, repeat_spans, window_starts
 from tests.data.conftest import check_shares
 
 
