@@ -35,7 +35,9 @@ class Mixture(Data):
 
     def open(self, vocab: int, cache: Path) -> "Mixed":
         task = self.task.open(vocab, cache)
-        text = getattr(task, "text", None) if self.text is None else self.text.open(vocab - task.vocab, cache)
+        text: Source | None = getattr(task, "text", None)
+        if self.text is not None and not task.has_text:
+            text = self.text.open(vocab - task.vocab, cache)
         if task.has_text or text is None or not text.has_text:
             raise UsageError(f"data={self.name} needs data.task to be a task and data.text to be text.")
         return Mixed(self, text, task)

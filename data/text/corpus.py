@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from conf.errors import UsageError
 from data import Data
@@ -35,20 +37,10 @@ class Corpus(Data):
     name: str
     tokenizer: str = "bpe"
     end_token: str | None = None  # of a tokenizer.json that does not say which token ends a text
-    held_out: float = 0.1
-    limit: float | None = None
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    limit: Annotated[float, Field(gt=0)] | None = None  # megabytes
     shortest: int = 1
-    repeat: float = 0.0  # spans of a training sequence that recur in it; a fraction is a probability
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.repeat <= 8:
-            raise UsageError(
-                f"data.repeat={self.repeat} must be a number of spans from 0 to 8, such as 0.5 or 3."
-            )
-        if not 0 < self.held_out < 1:
-            raise UsageError(f"data.held_out={self.held_out} must be between 0 and 1, such as 0.1.")
-        if self.limit is not None and self.limit <= 0:
-            raise UsageError(f"data.limit={self.limit} must be above 0 megabytes, or null for all the text.")
+    repeat: Annotated[float, Field(ge=0, le=8)] = 0.0  # spans that recur in a training sequence, on average
 
     @abstractmethod
     def documents(self) -> Iterator[Document]:

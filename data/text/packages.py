@@ -72,7 +72,6 @@ class Packages(Corpus):
     packages: list[str]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self.chosen  # noqa: B018  # a name that makes no sense is an error from the start
 
     @cached_property

@@ -41,7 +41,7 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
             raise UsageError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
     for name, value in settings.items():
         path = f"{key}.{name}"
-        if name in ("_target_", "share", *ABOUT):  # of any method, read elsewhere
+        if name == "_target_" or (name in ("share", *ABOUT) and name not in known):  # read elsewhere
             continue
         if name not in (*known, *SWITCHES):
             raise UsageError(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from data.batch import Batch
 from data.tasks.addition import Addition
 from data.tasks.base import Task
 from tests.data.conftest import check_shares
@@ -47,19 +48,27 @@ def test_a_hint_names_the_place_of_a_digit(reverse: str, task: Make) -> None:
     assert len(seen) > 15
 
 
-ABACUS = Addition(name="addition", lengths=[1, 20], end=True, reverse="all", positions="abacus")
-COUPLED = Addition(name="addition", lengths=[1, 20], end=True, reverse="answer", positions="coupling")
-PLAIN = Addition(name="addition", lengths=[1, 20], end=True, positions="coupling")
-
-
-def test_positions_by_hand() -> None:
-    """The examples are those of the papers: 653 + 49 = 702 and 653 + 49 with all numbers reversed."""
-    assert ABACUS.positions_of("356+94", "207") == [1, 2, 3, 0, 1, 2, 0, 1, 2, 3]
-    assert COUPLED.positions_of("653+49", "207") == [4, 3, 2, 1, 3, 2, 1, 2, 3, 4]
-    assert PLAIN.positions_of("653+49", "702") == [4, 3, 2, 1, 3, 2, 5, 4, 3, 2]
-    rows = ABACUS.encode_positions([("356+94", "207"), ("1+2", "3")], 11, [7, 0])
+@pytest.mark.parametrize(
+    ("format", "question", "answer", "expected"),
+    [
+        ({"reverse": "all", "positions": "abacus"}, "356+94", "207", [1, 2, 3, 0, 1, 2, 0, 1, 2, 3]),
+        ({"reverse": "answer", "positions": "coupling"}, "653+49", "207", [4, 3, 2, 1, 3, 2, 1, 2, 3, 4]),
+        ({"reverse": "all", "positions": "coupling"}, "356+94", "207", [2, 3, 4, 1, 2, 3, 1, 2, 3, 4]),
+        ({"positions": "coupling"}, "653+49", "702", [4, 3, 2, 1, 3, 2, 5, 4, 3, 2]),
+    ],
+)
+def test_positions_by_hand(format: dict, question: str, answer: str, expected: list[int]) -> None:
+    """The examples are those of the papers: 653 + 49 = 702, in three ways of writing."""
+    source = Addition(name="addition", lengths=[1, 20], end=True, **format)
+    problems = [(question, answer), ("1+2", "3")]
+    batch = Batch(*source.encode(problems, 11))
+    rows = source.positions_of(batch, torch.tensor([[7], [0]]))
     assert rows is not None
-    assert rows.tolist() == [[8, 9, 10, 0, 8, 9, 0, 8, 9, 10, 0], [1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]]
+    assert rows[0].tolist() == [at and at + 7 for at in [*expected, 0]]
+    assert rows[1, 5:].tolist() == [0] * 6
+    assert source.positions_of(
+        Batch(*source.encode(problems[:1], 10)), torch.zeros(1, 1).long()
+    ).tolist() == [expected]
 
 
 @pytest.mark.parametrize(("positions", "distinct"), [("abacus", 1), ("coupling", 2)])

@@ -29,7 +29,7 @@ def passkey(settings: Callable[..., dict], cache: Path) -> Callable[..., Haystac
 def text_and_key(source: Haystack, found: Any) -> list[tuple[list[int], list[int], int]]:
     """Return text, key and the number of tokens before the key, from the ids alone."""
     rows = []
-    size = source.key + 1
+    size = source.settings.key + 1
     for tokens, target, asked in zip(found.tokens.tolist(), found.targets.tolist(), found.mask, strict=True):
         assert tokens[1:] == target[:-1]
         whole = [*tokens, target[-1]]
@@ -37,7 +37,7 @@ def text_and_key(source: Haystack, found: Any) -> list[tuple[list[int], list[int
         key = whole[first + 1 : first + size]
         assert last == len(whole) - size
         assert whole[last + 1 :] == key == [token for token, it in zip(target, asked, strict=True) if it]
-        assert len(set(key)) == source.key
+        assert len(set(key)) == source.settings.key
         assert all(source.marker < symbol < source.vocab for symbol in key)
         text = whole[:first] + whole[first + size : last]
         assert max(text) < source.marker
@@ -87,7 +87,7 @@ def test_the_wrong_key_is_as_likely(passkey: Callable[..., Haystack]) -> None:
     assert torch.equal(problems.wrong[~problems.mask], problems.targets[~problems.mask])
     right, wrong = (x[problems.mask].view(50, -1) for x in (problems.targets, problems.wrong))
     for a, b in zip(right.tolist(), wrong.tolist(), strict=True):
-        assert len(set(b)) == task.key
+        assert len(set(b)) == task.settings.key
         assert not set(a) & set(b)
         assert all(task.marker < symbol < task.vocab for symbol in b)
 
@@ -140,14 +140,66 @@ def test_the_file_is_of_the_default_text() -> None:
     assert config.evaluation.at(config.model.length)[0] == config.model.length
 
 
-def test_impossible_settings_are_refused(
-    passkey: Callable[..., Haystack], settings: Callable[..., dict], books: Path
+def hidden_and_asked(source: Haystack, row: list[int], mask: list[bool]) -> tuple[list, list, list]:
+    """Return (name, key) of each needle in the text in order, the names asked for, and the scored ids, by
+    reading the ids from the left."""
+    size, markers = 2 + source.settings.key, [place for place, id in enumerate(row) if id == source.marker]
+    needles = [
+        (row[place + 1], row[place + 2 : place + size]) for place in markers[: source.settings.needles]
+    ]
+    names = [row[place + 1] for place in markers[source.settings.needles :]]
+    return needles, names, [id for id, it in zip(row[1:], mask, strict=True) if it]
+
+
+@pytest.mark.parametrize(("needles", "queries", "one_name"), [(4, 1, False), (4, 4, False), (4, 3, True)])
+@pytest.mark.parametrize("length", [80, 300])
+def test_several_needles(
+    needles: int, queries: int, one_name: bool, length: int, passkey: Callable[..., Haystack]
 ) -> None:
-    for key in (0, 33):
-        sentence = f"data=passkey needs key to be 1 to 32, half of symbols=64, not {key}"
-        with pytest.raises(ValueError, match=sentence):
-            passkey(key=key)
-    for vocab in (20, 300):
-        sentence = f"model.vocab={vocab} is too small for data=passkey, which needs 65 ids beside those of fi"
-        with pytest.raises(ValueError, match=sentence):
-            passkey(vocab, text=settings("files", path=str(books)))
+    """The answers are those of a reader who goes through the text from the left."""
+    task = passkey(needles=needles, queries=queries, one_name=one_name)
+    check_shares(task, length)
+    for found in (task.batch(1, length, 40, seed=2), task.problems(40, length)):
+        whole = torch.cat([found.tokens, found.targets[:, -1:]], 1).tolist()
+        assert found.tokens.shape == (40, length)
+        for row, mask in zip(whole, found.mask.tolist(), strict=True):
+            hidden, asked, scored = hidden_and_asked(task, row, mask)
+            assert len(asked) == len(set(asked)) == (1 if one_name else queries)
+            assert scored == [id for name in asked for it, key in hidden if it == name for id in key]
+            assert len(scored) == 5 * queries
+            assert sum(id > task.marker for id in row) == needles * 6 + len(asked) + len(scored)
+    if not one_name:
+        check_depths(task, found)
+    assert (found.wrong[found.mask] > task.marker).all()
+    assert (found.wrong[found.mask] != found.targets[found.mask]).all()
+
+
+def check_depths(task: Haystack, problems: Any) -> None:
+    """Check that the needle that is asked for first stands where the problem says."""
+    for row, mask, depth in zip(
+        problems.tokens.tolist(), problems.mask.tolist(), problems.depth, strict=True
+    ):
+        name = row[mask.index(True)]
+        place = next(n for n, id in enumerate(row) if id == task.marker and row[n + 1] == name)
+        before, room = (sum(id < task.marker for id in part) for part in (row[:place], row))
+        assert before == round(float(depth) * room)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"key": 33}, "data=passkey needs key to be at most 32, half of symbols=64, not 33"),
+        ({"queries": 2}, "needs queries=2 to be at most needles=1"),
+        ({"needles": 65}, "needles to be at most symbols=64"),
+        ({"vocab": 300}, "model.vocab leaves 235 ids for data.tokenizer=bpe, which needs 257"),
+    ],
+)
+def test_impossible_settings_are_refused(
+    changes: dict[str, Any],
+    sentence: str,
+    passkey: Callable[..., Haystack],
+    settings: Callable[..., dict],
+    books: Path,
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        passkey(text=settings("files", path=str(books)), **changes)

@@ -121,14 +121,6 @@ def test_a_single_long_text_is_cut_to_the_limit(tmp_path: Path, split: Callable[
     assert sum(map(len, parts(split(tmp_path / "book.txt", limit=0.1))["training"])) == 100_000
 
 
-@pytest.mark.parametrize("changes", [{"held_out": 0.0}, {"held_out": 1.0}, {"limit": 0.0}])
-def test_senseless_shares_are_refused(
-    books: Path, split: Callable[..., Text], changes: dict[str, float]
-) -> None:
-    with pytest.raises(ValueError, match=r"data\.(held_out|limit)=.* must be"):
-        split(books, **changes)
-
-
 DIRTY = ["one\r\ntwo\rthree", "\ufeffwith a mark", "a\0b", "half of a pair \ud800 here"]
 
 

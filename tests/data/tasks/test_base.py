@@ -90,25 +90,13 @@ def test_held_out_problems_have_the_length_that_is_asked(name: str, task: Callab
         assert torch.equal(five.mask, problems.mask[:5])
 
 
-def test_longest_problems_are_reached(task: Callable[..., Task]) -> None:
-    """No sequence is longer than the longest problem, so no padding is wasted."""
-    for name in NAMES:
-        source = task(name)
-        found = rows(source, source.problems(150, 6))
-        assert max(len(q) + len(a) + 1 for q, a, _ in found) == source.tokens(6), name
-
-
-@pytest.mark.parametrize("name", ["copy", "copy_unique", "mode"])
-def test_processes_share_the_problems_of_one(name: str, task: Callable[..., Task]) -> None:
-    check_shares(task(name), 200)
-
-
 def test_a_batch_depends_on_seed_and_step_alone(task: Callable[..., Task]) -> None:
     source = task("copy")
     first = source.batch(7, 41, 8, seed=1)
     source.problems(4, 30)
     source.batch(9, 64, 4, seed=2)
     assert torch.equal(first.tokens, source.batch(7, 64, 8, seed=1).tokens)
+    check_shares(source, 41)
     for step, seed in ((8, 1), (7, 2), (1, 7)):
         assert not torch.equal(first.tokens, source.batch(step, 41, 8, seed=seed).tokens)
 
@@ -181,30 +169,20 @@ def test_the_fingerprint_is_of_the_problems_too() -> None:
 @pytest.mark.parametrize(
     ("name", "changes", "sentence"),
     [
-        ("copy", {"lengths": [5, 3]}, r"data=copy needs lengths to be two whole numbers, .* not \[5, 3\]"),
-        ("copy", {"lengths": 20}, "data=copy needs lengths to be two whole numbers, .* not 20"),
-        ("copy", {"lengths": [1, 2.5]}, r"to be two whole numbers, .* not \[1, 2.5\]"),
+        ("copy", {"lengths": [5, 3]}, r"data.lengths=\[5, 3\] must be the shortest and the longest problem"),
         ("copy", {"lengths": [0, 9]}, "data=copy has no problem of length 0: the shortest has 1"),
-        (
-            "copy_unique",
-            {"lengths": [1, 41]},
-            "data=copy_unique has no problem of length 41: the longest has 40",
-        ),
+        ("copy_unique", {"lengths": [1, 41]}, "has no problem of length 41: the longest has 40"),
         ("counting", {"lengths": [1, 61]}, "data=counting has no problem of length 61: the longest has 60"),
         ("addition", {"hints": 20}, "data=addition has no problem of length 20: the longest has 19"),
-        ("addition", {"reverse": "both"}, "data.reverse=both must be none, answer or all"),
-        ("addition", {"positions": "alibi"}, "data.positions=alibi must be null, abacus or coupling"),
         ("addition", {"positions": "abacus", "hints": 52}, "data.hints and data.positions say the same"),
-        ("sort", {"symbols": 5000}, "data=sort needs symbols to be 2 to 462, not 5000"),
         ("copy", {"vocab": 17}, "=17 is too small for data=copy, which has 18 ids: set model.vocab=18"),
     ],
 )
 def test_impossible_settings_are_refused(
     name: str, changes: dict[str, Any], sentence: str, task: Callable[..., Task]
 ) -> None:
-    with pytest.raises(ValueError, match=sentence) as caught:
+    with pytest.raises(ValueError, match=sentence):
         task(name, **changes)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_model_too_short_for_the_problems_is_reported(task: Callable[..., Task]) -> None:

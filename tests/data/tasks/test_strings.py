@@ -1,4 +1,4 @@
-"""Every answer of every task equals that of a solver which is written in another way."""
+"""Every answer of every task of strings and numbers equals that of a solver written in another way."""
 
 import re
 from collections import Counter
