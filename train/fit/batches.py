@@ -7,7 +7,8 @@ import torch
 from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader, SequentialSampler
 
-from data.batch import Batch, Steps, batch_loader, inputs_and_targets
+from data.batch import Batch, inputs_and_targets
+from data.source import Steps, batch_loader
 from train.context import Run
 from train.fit.module import weighted_parts
 

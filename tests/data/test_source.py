@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import torch
 
-from data.batch import Batch, Steps, batch_loader
+from data.batch import Batch
+from data.source import Steps, batch_loader
 from data.text.tokens import Text
 
 
