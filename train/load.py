@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from conf.errors import UsageError
-from data.text.corpus import clean
+from data.text.documents import clean
 from data.text.tokenizer import TokenizerFile
 from models.cache import Cache
 from models.gpt import GPT
