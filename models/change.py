@@ -53,7 +53,7 @@ class Change(nn.Module):
     @classmethod
     def fits_to(cls, encoding: Encoding) -> bool:
         """Return whether the change can be made to an encoding."""
-        base, changes = split(encoding)
+        base, changes = base_and_changes(encoding)
         if cls.stage <= Stage.ROTATION and any(change.stage <= Stage.ROTATION for change in changes):
             return False
         if (base.draws > 1 and not cls.fits_drawn) or (base.is_late and not cls.fits_late):
@@ -80,7 +80,7 @@ class Changed(Encoding):
 
     def __init__(self, encoding: Encoding, changes: Iterable[Change]) -> None:
         super().__init__()
-        base, old = split(encoding)
+        base, old = base_and_changes(encoding)
         every = [*old, *changes]
         for change in every[len(old) :]:
             base = change.replace_base(base)
@@ -146,10 +146,10 @@ def after(change: Change, before: Before) -> Callable[[Positions], Effect]:
 def acting(encoding: Encoding, tokens: int) -> tuple[nn.Module, ...]:
     """Return the base and the changes that do something to inputs of so many tokens. Two encodings with the
     same ones do the same."""
-    base, changes = split(encoding)
+    base, changes = base_and_changes(encoding)
     return (base, *(change for change in changes if tokens > (change.context or change.unchanged)))
 
 
-def split(encoding: Encoding) -> tuple[Encoding, Sequence[Change]]:
+def base_and_changes(encoding: Encoding) -> tuple[Encoding, Sequence[Change]]:
     """Return the base of an encoding, and its changes."""
     return (encoding.base, encoding.in_order) if isinstance(encoding, Changed) else (encoding, ())

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from conf.errors import UsageError
-from models.attention import choose, prepare
+from models.attention import choose, prepare_masks
 from models.attention.plan import Plan
 from models.block import Block, BlockShape, Norm
 from models.cache import Cache
@@ -165,7 +165,7 @@ class GPT(nn.Module):
         for plan in plans:
             if plan.effect.embed is not None:
                 x = plan.effect.embed(x)
-            prepare(x, plan)
+            prepare_masks(x, plan)
         if cache is not None:
             x, plans = x[:, first:], [plan.from_query(first) for plan in plans]
         for layer, block in enumerate(self.blocks):

@@ -58,21 +58,21 @@ def attend_with_state(
     effect = plan.effect
     if not plan.keeps_groups:
         k, v = as_many_heads(q, k, v)
-    out = read(q, k, v if effect.enter is None else effect.enter(v), plan, kernel)
+    out = read_values(q, k, v if effect.enter is None else effect.enter(v), plan, kernel)
     if effect.next_state is not None and plan.query_start == 0:
         state = effect.next_state(out)
     return out if effect.leave is None else effect.leave(out), state
 
 
-def read(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
+def read_values(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
     """Return what the queries read from v, (B, H, R, D)."""
     count = plan.positions.length - plan.query_start
     if torch.is_grad_enabled():
         plan = plan.from_query(0)
     with without_autocast(q.device):
-        own = None if plan.effect.attention is None else plan.effect.attention.kernel
-        if own is not None and kernel == "auto":
-            fast = own(q, k, v, plan.effect)
+        attention = plan.effect.attention
+        if attention is not None and attention.kernel is not None and kernel == "auto":
+            fast = attention.kernel(q, k, v, plan.effect)
             if fast is not None:
                 return fast[:, :, fast.size(2) - count :]
         name = choose(q, plan) if kernel == "auto" else kernel
@@ -84,7 +84,7 @@ def read(q: Tensor, k: Tensor, v: Tensor, plan: Plan, kernel: str) -> Tensor:
         return out[:, :, out.size(2) - count :]
 
 
-def prepare(x: Tensor, plan: Plan) -> None:
+def prepare_masks(x: Tensor, plan: Plan) -> None:
     """Make the mask of FlexAttention before the first layer, for compiled blocks to read."""
     if x.is_cuda and plan.positions.is_sorted and (plan.late is not None or choose(x, plan) == "flex"):
         flex.whole_block_mask(plan)
@@ -107,7 +107,7 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "explicit" if sdpa.refusal(q, plan) else "sdpa"
     if 2 * plan.query_start >= plan.positions.length:  # others compute all queries
         return "explicit"
-    if far_keys.gains(q, plan):
+    if far_keys.is_worthwhile(q, plan):
         return "band"
     if sdpa.refusal(q, plan) or (q.dtype == torch.bfloat16 and is_bfloat16_by_onednn()):
         return "explicit"

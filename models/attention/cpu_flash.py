@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.attention import masks
 from models.attention.plan import Form, Plan, cached
-from models.cpu.attention import Scores, has_loops, loops_for, read, same_dtype
+from models.cpu.attention import Logits, has_loops, loops_for, read_keys, same_dtype
 from models.cpu.attention_backward import flash
 from models.distance import ByDistance
 from models.ops.precision import is_inspectable
@@ -69,11 +69,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         decay = straight_line(plan)
     lost = None if decay is None else -decay.float()[:, :, None]  # (1 or B, 1 or H, 1, T)
     window = (plan.window or plan.positions.length) if plan.causal else None
-    scores = Scores(scale, window, lost, is_decay=decay is not None)
-    return (learn if learns else evaluate)(q, k, v, plan, scores).to(dtype)
+    scores = Logits(scale, window, lost, is_decay=decay is not None)
+    return (attend_with_gradient if learns else attend_without_gradient)(q, k, v, plan, scores).to(dtype)
 
 
-def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scores: Scores) -> Tensor:
+def attend_without_gradient(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scores: Logits) -> Tensor:
     """Return the output of attention without gradient; in blocks if a mask has a number for each pair."""
     sink, decay, out = plan.effect.sink, scores.mask if scores.is_decay else None, []
     is_masked = has_mask(plan, learns=False)
@@ -85,11 +85,11 @@ def evaluate(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scores: Scores) -> Ten
             factor=masks.compact_factor(plan, rows, keys),
             sink=None if sink is None else masks.of_queries(sink, rows),
         )
-        out.append(read(q[:, :, rows], k[:, :, keys], v[:, :, keys], block)[0])
+        out.append(read_keys(q[:, :, rows], k[:, :, keys], v[:, :, keys], block)[0])
     return out[0] if len(out) == 1 else torch.cat(out[::-1], dim=-2)
 
 
-def learn(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scores: Scores) -> Tensor:
+def attend_with_gradient(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scores: Logits) -> Tensor:
     """Return the output of all queries, with gradient."""
     window, mask = scores.window, masks.whole_mask(plan) if has_mask(plan, learns=True) else scores.mask
     factor = None if plan.effect.score_scale is None else masks.whole_factor(plan)

@@ -15,9 +15,7 @@ from models.attention.plan import Plan
 from models.ops.precision import widen
 from models.ops.processor import budget_of
 
-BUDGET = (
-    1 << 20
-)  # logits held at a time on a CPU: in its cache, and small blocks skip keys after their queries
+BUDGET = 1 << 20  # logits held at a time on a CPU: in its cache; small blocks skip keys after their queries
 FEWEST = 128  # queries at a time, or products would be slow; without gradient
 SHARE = 32  # of the queries: no fewer at a time than that part of a long sequence
 
@@ -36,7 +34,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     logits, values, blocks = block_logits(q, k, plan), plan.effect.values, divide(q, plan)
 
     def read(rows: slice, keys: slice) -> Tensor:
-        probs = softmax(logits(rows, keys), plan, rows).to(v.dtype)
+        probs = weights_of(logits(rows, keys), plan, rows).to(v.dtype)
         out = probs @ v[:, :, keys]
         if values is None:
             return out
@@ -56,19 +54,21 @@ def divide(q: Tensor, plan: Plan) -> list[Block]:
     size = max(1, budget_of(q, BUDGET) // max(1, q.size(0) * q.size(1) * length))
     if not torch.is_grad_enabled():
         size = max(size, min(FEWEST, length // SHARE))
-    return [(r, masks.visible_keys(plan, r)) for r in masks.split(slice(plan.query_start, length), size)]
+    return [(r, masks.key_range(plan, r)) for r in masks.slices(slice(plan.query_start, length), size)]
 
 
 def block_logits(q: Tensor, k: Tensor, plan: Plan) -> Callable[[slice, slice], Tensor]:
     """Return a function of query and key slices that gives their logits (B, H, R, K), in float32."""
     effect, scale, log_decay = plan.effect, q.size(-1) ** -0.5, plan.effect.log_decay
-    regions, own = effect.regions, None if effect.attention is None else effect.attention.scores
+    regions, scores = effect.regions, None if effect.attention is None else effect.attention.scores
     rotated = [plan.rotate(q, k), *(rotate(q, k) for rotate in (regions.rotations if regions else ()))]
     (near_q, near_k), *far = [(widen(a) * scale, widen(b)) for a, b in rotated]
 
     def block(rows: slice, keys: slice) -> Tensor:
         i, j = masks.positions(plan, rows, keys)
-        logits = near_q[:, :, rows] @ near_k[:, :, keys].mT if own is None else own(q, k, rows)[..., keys]
+        logits = (
+            near_q[:, :, rows] @ near_k[:, :, keys].mT if scores is None else scores(q, k, rows)[..., keys]
+        )
         if regions is not None:
             region = regions(i, j).unsqueeze(-3)
             for number, (far_q, far_k) in enumerate(far, 1):
@@ -98,7 +98,7 @@ def add_bias(plan: Plan, logits: Tensor, rows: slice, keys: slice) -> Tensor:
     return logits + bias if learns else logits.add_(bias)
 
 
-def softmax(logits: Tensor, plan: Plan, rows: slice) -> Tensor:
+def weights_of(logits: Tensor, plan: Plan, rows: slice) -> Tensor:
     """Return the weights of final logits (B, H, R, K), next to a sink if there is one."""
     sink = plan.effect.sink
     if sink is None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from models.attention import masks
 from models.attention.eager import block_logits
 from models.attention.plan import Plan
-from models.cpu.attention import Scores, loops_for, read, same_dtype
+from models.cpu.attention import Logits, loops_for, read_keys, same_dtype
 
 ROWS = 128  # queries that read their near keys at once
 PARTS = 4  # of a longer block: it reads the keys far from all of it at once, then each part the rest
@@ -27,7 +27,7 @@ def refusal(q: Tensor, plan: Plan) -> str | None:
     return "far keys need their logits one by one" if plan.far_keys is None else None
 
 
-def gains(q: Tensor, plan: Plan) -> bool:
+def is_worthwhile(q: Tensor, plan: Plan) -> bool:
     """Return whether for most pairs of a sequence the effect only rotates q and k."""
     tail, span = plan.far_keys, plan.positions.span
     return tail is not None and q.is_cpu and span >= max(LEAST, NEAR * tail.start)
@@ -44,20 +44,20 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
         border = max(start, rows.start - tail.start + 1)
         count = rows.stop - rows.start
         if count <= ROWS:
-            near = softmax(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
+            near = read_near(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
         else:
-            parts = masks.split(rows, -(-count // PARTS))
+            parts = masks.slices(rows, -(-count // PARTS))
             out, lses = zip(*[read_rows(part, border) for part in parts], strict=True)
             near = torch.cat(out, dim=-2), torch.cat(lses, dim=-1)
         if border == start:
             return near
         keys = slice(start, border)
-        return join(near, flash(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale))
+        return join(near, read_far(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale))
 
     return read_rows(slice(0, q.size(-2)), 0)[0].to(v.dtype)
 
 
-def softmax(logits: Tensor, v: Tensor) -> Read:
+def read_near(logits: Tensor, v: Tensor) -> Read:
     """Return the output for keys with these logits, and the logarithm of their sum of weights."""
     probs = logits.softmax(-1)
     # the greatest weight is e to the greatest logit, less the logarithm of the sum
@@ -65,11 +65,11 @@ def softmax(logits: Tensor, v: Tensor) -> Read:
     return (probs.to(v.dtype) @ v).float(), lse
 
 
-def flash(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
+def read_far(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Read:
     """Return the output of queries for these keys."""
     q, k, v = same_dtype(q, k, v)
     if loops_for(v) is not None:
-        out, lse = read(q, k, v, Scores(scale, window=None))
+        out, lse = read_keys(q, k, v, Logits(scale, window=None))
         return out.float(), lse
     width = max(q.size(-1), v.size(-1))
     width += -width % 8  # a multiple of 8, the same for all three

@@ -24,7 +24,7 @@ def positions(plan: Plan, rows: slice, keys: slice) -> tuple[Tensor, Tensor]:
     return at[..., rows, None], at[..., None, keys]
 
 
-def split(whole: slice, size: int) -> list[slice]:
+def slices(whole: slice, size: int) -> list[slice]:
     """Divide a slice into slices of at most `size`."""
     return [slice(start, min(start + size, whole.stop)) for start in range(whole.start, whole.stop, size)]
 
@@ -42,7 +42,7 @@ def visible(plan: Plan, rows: slice, keys: slice) -> Tensor:
     return result.unsqueeze(-3)
 
 
-def visible_keys(plan: Plan, rows: slice) -> slice:
+def key_range(plan: Plan, rows: slice) -> slice:
     """Return the smallest range of keys that holds every visible key of these queries."""
     start = 0 if plan.window is None else max(0, rows.start - plan.window + 1)
     return slice(start, rows.stop if plan.causal else plan.positions.length)
@@ -67,7 +67,7 @@ def bias(plan: Plan, rows: slice, keys: slice) -> Tensor:
     if torch.is_grad_enabled() or plan.index.is_cuda:  # autograd keeps every intermediate result in any case
         return dense_bias(plan, rows, keys)
     result = torch.empty(0)
-    for r, c in product(split(rows, TILE[0]), split(keys, TILE[1])):
+    for r, c in product(slices(rows, TILE[0]), slices(keys, TILE[1])):
         tile = dense_bias(plan, r, c)
         if result.dim() == 1:
             result = tile.new_empty(*tile.shape[:-2], rows.stop - rows.start, keys.stop - keys.start)
@@ -184,8 +184,8 @@ def blocks(plan: Plan, heads: int, has_mask: bool) -> list[tuple[slice, slice]]:
     length, size = plan.positions.length, plan.positions.length
     if has_mask and not (plan.is_toeplitz and plan.has_factor_line):
         size = min(ROWS, max(FEWEST, BUDGET // (heads * length)))
-    parts = split(slice(plan.query_start, length), size)
-    return [(rows, visible_keys(plan, rows)) for rows in reversed(parts)]
+    parts = slices(slice(plan.query_start, length), size)
+    return [(rows, key_range(plan, rows)) for rows in reversed(parts)]
 
 
 def with_sink(plan: Plan, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

@@ -66,8 +66,8 @@ def attend_masked(q: Tensor, k: Tensor, v: Tensor, plan: Plan, scale: float) -> 
     size = min(masks.ROWS, max(masks.FEWEST, min(seen, masks.BUDGET // (heads * length))))
     dtype = torch.float32 if q.is_cpu else q.dtype  # on a CPU a mask may be more precise than q
     out = []
-    for rows in reversed(masks.split(slice(0, length), size)):
-        keys = masks.visible_keys(plan, rows)
+    for rows in reversed(masks.slices(slice(0, length), size)):
+        keys = masks.key_range(plan, rows)
         block_k, block_v = masks.with_sink(plan, k[:, :, keys], v[:, :, keys])
         mask = masks.mask(plan, rows, keys).to(dtype).expand(q.size(0), -1, -1, -1)
         out.append(attend_plainly(q[:, :, rows], block_k, block_v, scale, mask))

@@ -56,7 +56,7 @@ def loops_of(name: str, dtype: torch.dtype, *defines: str) -> Loops | None:
     return load_or_compile(name, (*ELEMENTS[dtype], *defines), os.environ.get("CC", "cc"))
 
 
-def is_missing() -> bool:
+def lacks_compiler() -> bool:
     """Return whether there is no C compiler here, so that PyTorch's operations do everything."""
     return loops_of("attention", torch.float32) is None
 
@@ -73,9 +73,9 @@ def load_or_compile(name: str, defines: tuple[str, ...], compiler: str) -> Loops
     try:
         command = [*shlex.split(compiler), *FLAGS, *(f"-D{define}" for define in defines)]
         command += INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), [])
-        library = folder() / f"{name}-{digest(name, command)}.so"
+        library = folder() / f"{name}-{fingerprint(name, command)}.so"
         if not library.exists():
-            build(command, HERE / f"{name}.c", library)
+            compile_file(command, HERE / f"{name}.c", library)
         return Loops(ctypes.CDLL(str(library)))
     except FileNotFoundError:  # there is no compiler
         return None
@@ -84,7 +84,7 @@ def load_or_compile(name: str, defines: tuple[str, ...], compiler: str) -> Loops
         return None
 
 
-def digest(name: str, command: list[str]) -> str:
+def fingerprint(name: str, command: list[str]) -> str:
     """Return what names a compiled file: its sources, how it is compiled, and the kind of machine."""
     sources = [file.read_text() for file in (*sorted(HERE.glob("*.h")), HERE / f"{name}.c")]
     return sha256("\0".join([*command, platform.machine(), *sources]).encode()).hexdigest()[:16]
@@ -100,7 +100,7 @@ def folder() -> Path:
     return path
 
 
-def build(command: list[str], source: Path, library: Path) -> None:
+def compile_file(command: list[str], source: Path, library: Path) -> None:
     """Compile a file, with threads if the compiler supports them; `library` is there whole or not at all."""
     with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
         built = Path(scratch, library.name)

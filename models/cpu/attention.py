@@ -18,7 +18,7 @@ Pairs = Tensor | Toeplitz
 
 
 @dataclass(frozen=True)
-class Scores:
+class Logits:
     """The logit of a pair: scale * factor * product + mask."""
 
     scale: float
@@ -56,7 +56,7 @@ def is_right(functions: Loops, file: str, dtype: torch.dtype) -> bool:
     if same and file == "attention":
         q, k, v = torch.linspace(0, 9e3, 3 * 80 * 32, device="cpu").sin().view(3, 1, 2, 40, 32).to(dtype)
         out, scale = empty_by_token(q, 32), 32**-0.5
-        call(functions, file, Params(Scores(scale, 40), q=q, k=k, v=v, out=out))
+        call(functions, file, Params(Logits(scale, 40), q=q, k=k, v=v, out=out))
         expected = scaled_dot_product_attention(q.float(), k.float(), v.float(), is_causal=True, scale=scale)
         same = bool((out - expected).abs().max() < 64 * torch.finfo(dtype).eps)
     if not same:
@@ -64,7 +64,7 @@ def is_right(functions: Loops, file: str, dtype: torch.dtype) -> bool:
     return same
 
 
-def read(q: Tensor, k: Tensor, v: Tensor, scores: Scores) -> tuple[Tensor, Tensor]:
+def read_keys(q: Tensor, k: Tensor, v: Tensor, scores: Logits) -> tuple[Tensor, Tensor]:
     """Return the output (B, H, R, D), and the logarithm of the sum of weights (B, H, R), float32."""
     q, k, v = (dense(x) for x in (q, k, v))
     out, lse = empty_by_token(q, v.size(-1)), q.new_empty(q.shape[:-1], dtype=torch.float32)
@@ -103,7 +103,7 @@ class Params(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("per_thread", "threads")),
     )
 
-    def __init__(self, scores: Scores, **tensors: Tensor) -> None:
+    def __init__(self, scores: Logits, **tensors: Tensor) -> None:
         q, v = tensors["q"], tensors["v"]
         (sequences, heads, queries, inner), (keys, width) = q.shape, v.shape[-2:]
         parts = -(-torch.get_num_threads() // max(1, sequences * heads))

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from models.cpu import dense
-from models.cpu.attention import SIDE, Params, Scores, StridedTensor, empty_by_token, run
+from models.cpu.attention import SIDE, Logits, Params, StridedTensor, empty_by_token, run
 from models.ops.first_order import first_order
 
 
@@ -24,7 +24,7 @@ def flash(
     """Return the output (B, H, T, D) and the weights; with gradient, except for the factor."""
     q, k, v = map(dense, qkv)
     out, probs = empty_outputs(qkv)
-    scores = Scores(scale, window, mask, factor, is_decay)
+    scores = Logits(scale, window, mask, factor, is_decay)
     run("attention", Params(scores, q=q, k=k, v=v, out=out, probs=probs), v)
     return out, probs
 
@@ -49,7 +49,7 @@ def flash_backward(
     inputs = dict(zip(("q", "k", "v", "gradient"), map(dense, (*qkv, gradient)), strict=True))
     result = empty_gradients(gradient, saved, mask_shape)
     outputs = dict(zip(("to_q", "to_k", "to_v"), result, strict=False))
-    params = Params(Scores(scale, window, factor=factor), probs=probs, **inputs, **outputs)
+    params = Params(Logits(scale, window, factor=factor), probs=probs, **inputs, **outputs)
     for x in result[3:]:
         params.to_mask = StridedTensor.of(x.zero_().expand(*qkv[0].shape[:3], -1))
     run("attention_backward", params, inputs["v"])

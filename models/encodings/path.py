@@ -58,7 +58,7 @@ class PaTH(Encoding):
         strength = 2 * linear32(layer.x, self.strength).sigmoid().mT  # (B, H, T)
 
         def of_rows(q: Tensor, k: Tensor, rows: slice) -> Tensor:
-            return scores(q.float(), k.float(), direction, strength, rows)
+            return path_logits(q.float(), k.float(), direction, strength, rows)
 
         decay = None if self.gates is None else self.gate_scale * self.gates.log_decay(layer.x)
         return replace(effect, attention=OwnAttention(scores=of_rows), log_decay=decay)
@@ -73,7 +73,7 @@ def directions(raw: Tensor, taps: Tensor, heads: int) -> Tensor:
     return vectors * (vectors.square().sum(-1, keepdim=True) + TINY).rsqrt()
 
 
-def scores(q: Tensor, k: Tensor, w: Tensor, beta: Tensor, rows: slice = slice(None)) -> Tensor:
+def path_logits(q: Tensor, k: Tensor, w: Tensor, beta: Tensor, rows: slice = slice(None)) -> Tensor:
     """Return the logits (B, H, R, T) of some queries for q, k, w (B, H, T, D) and beta (B, H, T); those of
     later keys mean nothing.
 

@@ -8,7 +8,7 @@ from typing import cast
 import torch
 
 from models.bounds import Auto, Factor, given_factor
-from models.change import Before, Change, Stage, split
+from models.change import Before, Change, Stage, base_and_changes
 from models.effect import Effect, Positions
 from models.encoding import Encoding
 from models.encodings.learned import Learned
@@ -27,7 +27,8 @@ class LearnedInterpolated(Change):
 
     def __init__(self, encoding: Encoding, factor: Factor | Auto = "auto") -> None:
         super().__init__()
-        self.factor, last = given_factor(factor), cast(Learned, split(encoding)[0]).table.size(0) - 1
+        base, _ = base_and_changes(encoding)
+        self.factor, last = given_factor(factor), cast(Learned, base).table.size(0) - 1
         self.limit = None if factor == "auto" else round(float(factor) * last) + 1
         self.prefix = factor != "auto"
 

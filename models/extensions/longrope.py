@@ -14,7 +14,7 @@ from torch import Tensor
 
 from conf.errors import UsageError
 from models.bounds import Auto, Factor
-from models.change import split
+from models.change import base_and_changes
 from models.encoding import Encoding
 from models.encodings.rope import RoPE
 from models.extensions.frequencies import Frequencies, index_ramp
@@ -31,7 +31,7 @@ class LongRoPE(Frequencies):
         factors: Sequence[Factor] | Auto = "auto",
     ) -> None:
         super().__init__(length, factor)
-        self.factors, pairs = factors, cast(RoPE, split(encoding)[0]).frequencies().numel()
+        self.factors, pairs = factors, cast(RoPE, base_and_changes(encoding)[0]).frequencies().numel()
         if factors != "auto" and (isinstance(factors, str) or len(factors) != pairs):
             raise UsageError(f"extension.factors={factors} must be auto or a list of {pairs} numbers.")
 

@@ -20,7 +20,7 @@ def rms_norm(x: Tensor, gain: Tensor, epsilon: float = 1e-6) -> Tensor:
 
 
 class RMSNorm(torch.autograd.Function):
-    """With s = 1 / sqrt(mean x^2 + epsilon), x has the gradient s (g gain - x s^2 mean(g gain x)).
+    """The norm; x has the gradient s (g gain - x s^2 mean(g gain x)), with s = 1 / sqrt(mean x^2 + epsilon).
 
     LayerNorm's gradient, which PyTorch computes in one pass, is this minus s mean(g gain) if its mean of x is
     given as 0.

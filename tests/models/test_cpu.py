@@ -14,7 +14,6 @@ from models import cpu as native
 from models.attention import attend, far_keys, masks
 from models.attention.plan import Plan
 from models.cpu import attention as attention_in_c
-from models.cpu.attention import Scores
 from models.cpu.attention_backward import flash
 from models.distance import ByDistance, Toeplitz
 from models.effect import Effect, Positions
@@ -91,7 +90,7 @@ def method(name: str, length: int = 70, causal: bool = True, skip: int = 0) -> C
 
 def far(dtype: torch.dtype) -> Outcome:
     q, k, v = (random(2, 3, *size, dtype=dtype) for size in ((40, 20), (1100, 20), (1100, 9)))
-    read, total = far_keys.flash(2 * q.detach(), k.detach(), v.detach(), 0.5)
+    read, total = far_keys.read_far(2 * q.detach(), k.detach(), v.detach(), 0.5)
     return {"read": read, "total": total}
 
 
@@ -277,7 +276,7 @@ def test_a_library_that_others_could_have_planted_is_not_loaded(
     else:
         (tmp_path / "elsewhere").mkdir(mode=0o700)
         kept.symlink_to(tmp_path / "elsewhere")
-    assert native.is_missing()
+    assert native.lacks_compiler()
     assert not list(kept.iterdir())
     assert "is not yours alone" in capfd.readouterr().err
 
@@ -288,7 +287,7 @@ def test_without_a_compiler_there_are_no_loops(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CC", compiler)
-    assert native.is_missing()
+    assert native.lacks_compiler()
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo rubbish > $(echo $* | sed 's/.*-o //')", "sleep 60"])
@@ -330,7 +329,9 @@ def test_shapes_that_do_not_fit_never_reach_c(shapes: dict[str, tuple[int, ...]]
     with pytest.raises(ValueError, match=wrong):
         flash(tensors[:3], *tensors[3:], 0.3, 9, False)
     with pytest.raises(ValueError, match="distances"):
-        attention_in_c.read(*3 * tensors[:1], Scores(0.3, 9, mask=Toeplitz(torch.zeros(1, 16), 8)))
+        attention_in_c.read_keys(
+            *3 * tensors[:1], attention_in_c.Logits(0.3, 9, mask=Toeplitz(torch.zeros(1, 16), 8))
+        )
 
 
 @needs_compiler

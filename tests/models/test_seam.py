@@ -14,7 +14,6 @@ from models.distance import Window
 from models.effect import Effect, Layer, OwnAttention, Positions
 from models.encoding import Around, Encoding
 from models.encodings import extend, load
-from models.encodings.rope import RoPE, angles
 from tests.conftest import gpt, tokens
 from tests.tolerance import agree, float64
 
@@ -23,38 +22,6 @@ B, H, T, D, C = 2, 4, 16, 8, 32
 
 def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
-
-
-# ---- values
-
-
-class RotatedValues(RoPE):
-    """RoVE (2026, https://arxiv.org/abs/2606.11275): values turn with keys, and outputs back with queries."""
-
-    def forward(self, positions: Positions) -> Effect:
-        angle = angles(positions.at, self.frequencies())
-        turn, back = self.rotation(angle, angle), self.rotation(-angle, -angle)
-
-        def leave(out: Tensor) -> Tensor:
-            whole = torch.cat([out.new_zeros(*out.shape[:2], T - out.size(2), D), out], dim=2)
-            return back(whole, whole)[0][:, :, -out.size(2) :]
-
-        return replace(super().forward(positions), enter=lambda v: turn(v, v)[0], leave=leave)
-
-
-@pytest.mark.parametrize("kernel", ["reference", "explicit", "sdpa", "auto"])
-def test_values_that_rotate(kernel: str) -> None:
-    """The output is the sum of weights times values, rotated by the distance of query and key."""
-    q, k, v = (random(B, H, T, D, seed=seed).double() for seed in range(3))
-    with float64(), torch.no_grad():
-        rope = RoPE(D)
-        found = attend(q, k, v, RotatedValues(D).effect_at(Positions.of(T)), kernel=kernel)
-        identity = torch.eye(T).expand(B, H, T, T)
-        weights = attend(q, k, identity, rope.effect_at(Positions.of(T)), kernel="reference")
-        for i in (0, 5, T - 1):
-            turned = angles(torch.arange(T) - i, rope.frequencies())
-            expected = weights[:, :, i, None] @ rope.rotation(turned, turned)(v, v)[0]
-            agree(found[:, :, i], expected[:, :, 0])
 
 
 # ---- state from block to block

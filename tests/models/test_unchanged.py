@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from models.attention import attend
-from models.change import split
+from models.change import base_and_changes
 from models.effect import Positions
 from models.registry import encoding_fits, extend, load, names, needs_more
 
@@ -20,7 +20,7 @@ def test_short_sequences_are_unchanged(extension: str) -> None:
         if not encoding_fits(extension, base) or hasattr(base, "members"):
             continue
         extended = extend(extension, base)
-        tokens = min([change.unchanged for change in split(extended)[1]], default=0)
+        tokens = min([change.unchanged for change in base_and_changes(extended)[1]], default=0)
         if not tokens:
             continue
         torch.manual_seed(0)

@@ -11,7 +11,7 @@ from jsonschema import validate
 from torch import Tensor
 
 from models.attention import logits
-from models.change import split
+from models.change import base_and_changes
 from models.effect import Layer, Positions
 from models.encoding import Encoding, members
 from models.encodings import extend, load
@@ -71,7 +71,7 @@ def listed(values: list[Any]) -> Tensor:
 def test_numbers(name: str, about: dict[str, Any]) -> None:
     case = case_of(about)
     encoding = built(name, case)
-    base, changes = split(encoding)
+    base, changes = base_and_changes(encoding)
     if changes and isinstance(changes[0], Frequencies):
         extension = changes[0]
         factor = case.factor if extension.factor == "auto" else float(extension.factor)

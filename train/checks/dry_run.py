@@ -72,7 +72,7 @@ def check_machine(config: Config) -> None:
     trainer(knobs, precision, strategy=strategy, **knobs.flags)  # an error where Lightning refuses them
     if kernel == "flex" and config.run is None and not is_on_gpu:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
-    if kernel == "fused" and (is_on_gpu or native.is_missing()):
+    if kernel == "fused" and (is_on_gpu or native.lacks_compiler()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
     compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if knobs.compile and not is_on_gpu and shutil.which(compiler) is None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.change import split
+from models.change import base_and_changes
 from models.encoding import Encoding
 from models.encodings import extend, load
 from models.encodings.p_rope import PRoPE
@@ -120,7 +120,7 @@ class Rope:
 
 def change_of(extended: Encoding) -> Frequencies:
     """Return the change of an encoding under one extension."""
-    return cast(Frequencies, split(extended)[1][0])
+    return cast(Frequencies, base_and_changes(extended)[1][0])
 
 
 def magnitude(factor: float, mscale: float = 1.0) -> float:

@@ -67,7 +67,7 @@ def peak_memory() -> int | None:
 def description() -> str:
     """Return the machine in one line."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    without = ", no C compiler" if native.is_missing() else ""
+    without = ", no C compiler" if native.lacks_compiler() else ""
     return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}{without}"
 
 

@@ -117,7 +117,7 @@ def test_flash_attention_is_for_processors_that_it_suits(slow: bool, monkeypatch
             assert choose(q.bfloat16(), Plan(plain).from_query(T // 2 + 1)) == "explicit"
 
 
-@pytest.mark.skipif(native.is_missing(), reason="There is no C compiler here")
+@pytest.mark.skipif(native.lacks_compiler(), reason="There is no C compiler here")
 @pytest.mark.parametrize("parts", [(), ("mask",), ("mask", "score_scale")], ids="+".join)
 def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, ...]) -> None:
     q, k, v, _, learned = inputs()
@@ -128,7 +128,7 @@ def test_compilers_may_trust_what_our_operator_says_of_itself(parts: tuple[str, 
     torch.library.opcheck(flash, ([q, k, v], *optional, 0.3, T if parts else 5, False))
 
 
-@pytest.mark.skipif(native.is_missing(), reason="There is no C compiler here")
+@pytest.mark.skipif(native.lacks_compiler(), reason="There is no C compiler here")
 def test_a_compiled_training_has_our_attention() -> None:
     graphs: list[str] = []
 
@@ -150,7 +150,7 @@ def test_a_compiled_training_has_our_attention() -> None:
     assert ["yardstick.flash" in graph for graph in graphs] == 3 * [True, False]
 
 
-@pytest.mark.skipif(native.is_missing(), reason="There is no C compiler here")
+@pytest.mark.skipif(native.lacks_compiler(), reason="There is no C compiler here")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype) -> None:
     at, (q, *_, learned) = Positions.of(T), inputs(dtype)
