@@ -37,14 +37,14 @@ NOT_VARIANT = (
 )  # the first is in the extension's name
 
 
-class Scores(NamedTuple):
+class DocumentScores(NamedTuple):
     """The mean score of each document, and how many windows or problems it has."""
 
     means: Array
     windows: Array
 
 
-Trainings = dict[tuple[int, str], Scores]  # by seed and training
+Trainings = dict[tuple[int, str], DocumentScores]  # by seed and training
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Setting:
         values = np.array([[part.means for part in row] for row in rows])  # (S, terms, D)
         return values.swapaxes(0, 1), rows[0][0].windows
 
-    def of_seed(self, terms: Sequence[Term], seed: int) -> list[Scores]:
+    def of_seed(self, terms: Sequence[Term], seed: int) -> list[DocumentScores]:
         """Return the scores of terms for a seed; nothing if one has none. All scores of an encoding come from
         one training."""
         chosen = []
@@ -93,9 +93,9 @@ class Setting:
             self.scores.setdefault(term, {})[run.seed, run.about.training] = scores_of(run, row)
 
 
-def average(scores: Scores) -> Scores:
+def average(scores: DocumentScores) -> DocumentScores:
     """Return the mean over all windows as the score of one document."""
-    return Scores(np.average(scores.means, weights=scores.windows, keepdims=True), np.ones(1))
+    return DocumentScores(np.average(scores.means, weights=scores.windows, keepdims=True), np.ones(1))
 
 
 def protocol_of(row: Row) -> str:
@@ -104,22 +104,22 @@ def protocol_of(row: Row) -> str:
     return retrieval if retrieval and row.protocol == ANSWERS else row.protocol
 
 
-def scores_of(run: FinishedRun, row: Row) -> Scores:
+def scores_of(run: FinishedRun, row: Row) -> DocumentScores:
     """Return the scores behind a row by document, or its value alone if they were not kept."""
     is_answer = row.protocol == ANSWERS
     parts = [row.extension, row.protocol, str(row.length), *([row.metric] if is_answer else [])]
     values = run.documents.get("|".join(parts))
     documents = run.documents.get(ANSWERS if is_answer else "document")
     if values is None or documents is None or len(values) != len(documents) or row.metric == "bits_per_byte":
-        return Scores(np.array([row.value], float), np.ones(1))
+        return DocumentScores(np.array([row.value], float), np.ones(1))
     _, places, counts = np.unique(documents, return_inverse=True, return_counts=True)
-    return Scores(np.bincount(places, values) / counts, counts.astype(float))
+    return DocumentScores(np.bincount(places, values) / counts, counts.astype(float))
 
 
 def load_settings() -> list[Setting]:
     """Return the settings of all archives, those of the study first."""
     settings: dict[tuple[str, ...], Setting] = {}
-    first = [STUDY / name for name in FIRST]
+    first = [STUDY / name for name in FIRST if (STUDY / name / ROWS).is_file()]
     archives = {file.parent for file in STUDY.rglob(ROWS)}.difference(first)
     for archive in [*first, *sorted(archives)]:
         for run in load_sweep(archive).runs:

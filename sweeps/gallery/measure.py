@@ -50,7 +50,7 @@ def are_alike(rows: Tensor) -> Tensor:
     return rows[:1] if same else rows
 
 
-def attention(
+def word_attention(
     encoding: Encoding | None, order: Sequence[int] = range(len(WORDS)), causal: bool = True
 ) -> Tensor:
     """Return the attention between the words of a sentence in this order, (H, T, T); without encoding, by
@@ -73,9 +73,9 @@ def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
     """Return how much the attention between words changes, (T, T), in the first head, when their order
     changes; it is 0 if attention cannot tell order."""
     order = torch.randperm(len(WORDS), generator=torch.Generator().manual_seed(0))
-    shuffled = attention(encoding, order.tolist(), causal)[0]
+    shuffled = word_attention(encoding, order.tolist(), causal)[0]
     back = order.argsort()
-    return (shuffled[back][:, back] - attention(encoding, causal=causal)[0]).abs()
+    return (shuffled[back][:, back] - word_attention(encoding, causal=causal)[0]).abs()
 
 
 def bending(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:

@@ -22,7 +22,7 @@ from sweeps.gallery.measure import (
     LONGEST,
     WORDS,
     added_parts,
-    attention,
+    word_attention,
     bending,
     change_by_shuffling,
     randomize,
@@ -160,7 +160,7 @@ def method_figure(name: str, encoding: Encoding) -> Figure | None:
 
 def maps(name: str) -> list[Spec]:
     """Draw attention between words without and with position."""
-    without, seen = attention(None), attention(load(name, **SHAPE | {"length": len(WORDS)}))
+    without, seen = word_attention(None), word_attention(load(name, **SHAPE | {"length": len(WORDS)}))
     last = SHAPE["heads"] - 1
     every = {"without position, head 1": without[0], "with it, head 1": seen[0]}
     every[f"with it, head {last + 1}"] = seen[last]

@@ -25,7 +25,7 @@ VALID = yaml.safe_load((LITERATURE / "extrapolation.yaml").read_text())["e1"]
 def test_every_claim_validates() -> None:
     every, untried = load_claims(), load_untried()
     names = [*every, *(one["id"].lower() for one in untried)]
-    assert len({*names}) == len(names) == 105
+    assert len({*names}) == len(names) == 119
     assert {name for claim in every.values() for name in claim.trains} == trainings().keys()
     assert list(load_claims(["e1", "q4"])) == ["q4", "e1"]
     assert all(one["needs"] and one["link"].startswith("https://") for one in untried)

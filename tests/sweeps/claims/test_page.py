@@ -1,11 +1,14 @@
 """docs/claims.md and .json follow from the committed rows, without training."""
 
+from pathlib import Path
 from runpy import run_module
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from sweeps.claims import evidence
 from sweeps.claims.claim import load_claims
 from sweeps.claims.evidence import STUDY, Setting
 from sweeps.claims.inequality import Term
@@ -49,6 +52,14 @@ def test_terms_are_the_rows(settings: list[Setting]) -> None:
         assert sample is not None
         values, windows = sample
         np.testing.assert_allclose(values[0] @ windows / windows.sum(), found, rtol=1e-5)
+
+
+def test_a_new_archive_is_found_by_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copytree(STUDY / "mlm", tmp_path / "natural")
+    monkeypatch.setattr(evidence, "STUDY", tmp_path)
+    (setting,) = evidence.load_settings()
+    assert setting.name == "natural"
+    assert {seed for trainings in setting.scores.values() for seed, _ in trainings} == {0, 1, 2}
 
 
 def test_a_claim_is_printed_without_training(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sweeps.claims.claim import Claim
-from sweeps.claims.evidence import Scores, Setting
+from sweeps.claims.evidence import DocumentScores, Setting
 from sweeps.claims.inequality import Term
 from sweeps.claims.verdict import Verdict, decide
 
@@ -21,7 +21,7 @@ def setting(
     documents = draw.normal(0, 0.3, DOCUMENTS)
     for method, loss in losses.items():
         by_seed = {
-            (seed, method): Scores(
+            (seed, method): DocumentScores(
                 loss + documents + draw.normal(0, luck) + draw.normal(0, 0.03, DOCUMENTS),
                 np.ones(DOCUMENTS),
             )
