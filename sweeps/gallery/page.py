@@ -22,10 +22,10 @@ from sweeps.gallery.measure import (
     LONGEST,
     WORDS,
     added_parts,
-    word_attention,
     bending,
     change_by_shuffling,
     randomize,
+    word_attention,
 )
 
 LENGTH = SHAPE["length"]
