@@ -135,6 +135,11 @@ FIRST = {method.extension: method for method in reversed(EXTENDED)} | {
 }
 ONE_OF_EACH = ENCODINGS + list(FIRST.values())
 """Every encoding, and every extension on one encoding."""
+DECLARED = [name for name in Encoding.__annotations__ if name != "shape"]
+OF_EACH_KIND = list({
+    tuple(bool(getattr(method.built, name)) for name in DECLARED): method for method in reversed(ENCODINGS)
+}.values())  # fmt: skip
+"""An encoding for each combination of what its class declares."""
 
 
 def over(methods: list[Method]) -> pytest.MarkDecorator:

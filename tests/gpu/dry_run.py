@@ -98,7 +98,8 @@ def run(settings: str, gpu: GPU) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = f"data.path={texts(Path(folder) / 'text')}"
         text = [] if "data=" in settings else [path, "data.held_out=0.6"]
-        small = [*SMALL, "trainer=gpu", "trainer.precision=bf16-mixed", "evaluation.windows=2"]
+        small = [*SMALL, "trainer=gpu", "trainer.precision=bf16-mixed", "trainer.compile=false"]
+        small += ["evaluation.windows=2"]
         small += [f"outputs={folder}", *text]
         run_job(composed(*small, *settings.split()), Path(folder) / "run")
     print(settings, *(f"{count:6} {line}" for line, count in gpu.reads.most_common()), sep="\n", flush=True)

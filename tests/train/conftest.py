@@ -27,6 +27,7 @@ SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.leng
     trainer.precision=32-true trainer.max_steps=6 trainer.log_every=2 trainer.checkpoint_every=2
     evaluation.ladder=[1,2,4] evaluation.windows=5 evaluation.extensions=[] wandb.mode=disabled data=files
 """.split()
+FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
 ENDLESS = ["trainer.max_steps=1000000", "trainer.log_every=4", "trainer.checkpoint_every=1000000"]
 CPU = composed("trainer=cpu").trainer
 FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()
@@ -68,6 +69,22 @@ def done(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a finished run, which no test changes."""
     folder = tmp_path_factory.mktemp("run") / "rope"
     call("encoding=rope", *small, "evaluation.extensions=[pi,crop]", f"hydra.run.dir={folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def learned(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a finished run that is defined up to 16 tokens, which no test changes."""
+    folder = tmp_path_factory.mktemp("run") / "learned"
+    call("encoding=learned", *small, *FEW, f"hydra.run.dir={folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bidirectional(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a finished run on masked words, which no test changes."""
+    folder = tmp_path_factory.mktemp("run") / "bidirectional"
+    call("objective=mlm", "model.causal=false", *small, *FEW, f"hydra.run.dir={folder}")
     return folder
 
 

@@ -208,19 +208,6 @@ def test_a_run(copied: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) 
     assert list(diagnostics.diagnoses([copied.parent])) == []
 
 
-def test_mistakes(done: Path, outputs: Path, mistake: Any, tmp_path: Path) -> None:
-    def said(*arguments: str) -> str:
-        sentence: str = mistake("trainer=cpu", f"outputs={outputs}", *arguments, module="train.diagnose")
-        return sentence
-
-    assert "is not the folder of a finished run: it has no DONE." in said(f"run={tmp_path}/missing")
-    assert not (tmp_path / "missing").exists()
-    assert "run must be given: add run=..." in said()
-    assert "queries=0 should be greater than or equal to 1." in said(f"run={done}", "queries=0")
-    assert "Did you mean 'queries'?" in said(f"run={done}", "querys=4")
-    assert "does not fit RoPE; it fits: learned" in said(f"run={done}", "extension=learned_interpolated")
-
-
 def test_a_task(small: list[str], tmp_path: Path) -> None:
     """Only queries that ask for the answer count, and lengths are those of the task."""
     settings = [
@@ -238,7 +225,6 @@ def test_a_task(small: list[str], tmp_path: Path) -> None:
     assert "at length 12" in found["sentences"][0]
 
 
-def test_undefined_lengths_are_left_out(small: list[str], tmp_path: Path) -> None:
-    run_job(composed(*small, "encoding=learned", "trainer.max_steps=2"), tmp_path)
-    found = diagnosed(tmp_path, *[setting for setting in small if setting.startswith("outputs")])
+def test_undefined_lengths_are_left_out(learned: Path, outputs: Path, tmp_path: Path) -> None:
+    found = diagnosed(shutil.copytree(learned, tmp_path / "run"), f"outputs={outputs}")
     assert found["variants"][0]["lengths"] == [16]

@@ -8,12 +8,10 @@ import torch
 from conf.errors import UsageError
 from models.registry import encodings_under
 from tests.composing import composed
-from tests.train.conftest import call
+from tests.train.conftest import FEW, call
 from train.load import load
 from train.results.about import about_run
 from train.run import run_job
-
-FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
 
 
 def test_logits_are_those_of_the_checkpoint_under_the_extension(done: Path) -> None:
@@ -52,22 +50,19 @@ def test_text_on_the_command_line(done: Path) -> None:
     assert empty.stderr == "yardstick: The prompt is empty: give at least one token.\n"
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        (["encoding=learned"], "is defined up to 16 tokens"),
-        (["model.causal=false", "objective=mlm"], "sees what comes after"),
-        (["data=copy", "model.length=41"], "not trained on text"),
-    ],
-    ids=str,
-)
-def test_a_model_that_cannot_generate_says_why(
-    settings: list[str], sentence: str, small: list[str], tmp_path: Path
+def test_a_model_that_cannot_generate_is_refused(
+    learned: Path, bidirectional: Path, small: list[str], tmp_path: Path
 ) -> None:
-    usual = [item for item in small if "data=copy" not in settings or not item.startswith("data")]
-    run_job(composed(*usual, *FEW, *settings), tmp_path / "run")
-    with pytest.raises(UsageError, match=sentence):
-        load(tmp_path / "run").generate("import os", 40)
+    usual = [item for item in small if not item.startswith("data")]
+    run_job(composed(*usual, *FEW, "data=copy", "model.length=41"), tmp_path / "task")
+    runs = {
+        learned: "is defined up to 16 tokens",
+        bidirectional: "sees what comes after",
+        tmp_path / "task": "not trained on text",
+    }
+    for run, sentence in runs.items():
+        with pytest.raises(UsageError, match=sentence):
+            load(run).generate("import os", 40)
 
 
 def test_bytes_need_no_file(small: list[str], tmp_path: Path) -> None:

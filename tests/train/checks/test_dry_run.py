@@ -1,10 +1,10 @@
 """Faults that are found before a run starts."""
 
-import pytest
 import torch
 
-from models.registry import fits, names
+from models.registry import fits
 from tests.composing import composed, with_encoding
+from tests.conftest import OF_EACH_KIND, Method, over
 from tests.train.conftest import SMALL
 from train.checks.dry_run import dry_run
 
@@ -26,8 +26,8 @@ def test_it_draws_nothing_from_the_generator_of_the_run() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("encoding", names("encoding"))
-def test_every_encoding_passes(encoding: str) -> None:
+@over(OF_EACH_KIND)
+def test_an_encoding_of_each_kind_passes(method: Method) -> None:
     config = composed(*SMALLER, "evaluation.extensions=controls")
-    _, extensions = dry_run(with_encoding(config, encoding))
-    assert list(extensions) == ["none", "crop", *["window"] * fits("window", encoding)]
+    _, extensions = dry_run(with_encoding(config, method.encoding))
+    assert list(extensions) == ["none", "crop", *["window"] * fits("window", method.encoding)]

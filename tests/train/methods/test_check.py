@@ -1,12 +1,11 @@
-"""`yardstick check`: every method of this project passes, and each fault is named."""
+"""`yardstick check`: a method of each kind passes, and each fault is named."""
 
 from pathlib import Path
 
 import pytest
 
-from models.encoding import Encoding
 from tests.composing import composed
-from tests.conftest import ENCODINGS
+from tests.conftest import OF_EACH_KIND, Method, over
 from tests.train.checks.test_effects import HEAD, plant
 from train.methods import conformance
 from train.methods.check import TINY, tiny_config
@@ -19,19 +18,9 @@ def timed_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conformance, "STEPS", 1)
 
 
-def of_each_kind() -> list[str]:
-    """Return the first method with each combination of what an encoding declares."""
-    declared = [name for name in vars(Encoding) if name in Encoding.__annotations__ and name != "shape"]
-    kinds = {
-        tuple(bool(getattr(method.built, name)) for name in declared): method.encoding
-        for method in reversed(ENCODINGS)
-    }
-    return [*kinds.values(), "repo"]
-
-
-@pytest.mark.parametrize("name", of_each_kind())
-def test_a_method_does_what_it_says(name: str) -> None:
-    found = list(findings(tiny_config(name, []), composed("encoding=rope", *TINY)))
+@over([*OF_EACH_KIND, Method("repo")])
+def test_a_method_does_what_it_says(method: Method) -> None:
+    found = list(findings(tiny_config(method.encoding, []), composed("encoding=rope", *TINY)))
     assert len(found) == 8
     assert [finding.text for finding in found if not finding.is_right] == []
 

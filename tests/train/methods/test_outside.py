@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.conftest import SMALL, call
+from tests.train.conftest import FEW, SMALL, call
 from train.paths import ROOT
-
-FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
 
 
 @pytest.fixture(scope="module")
