@@ -15,7 +15,7 @@ from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import Code, code, packages, run_id_of, training_id_of
 from train.config.schema import Config
 from train.context import Recipe, Run
-from train.evaluation.evaluate import evaluate, kernels
+from train.evaluation.evaluate import kernels, rows_and_scores
 from train.evaluation.extensions import extended_models
 from train.fit.processes import connect, prepare_process
 from train.fit.trainer import load_or_train, restore_run
@@ -68,8 +68,8 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     facts = {"precision": run.precision, "corpus": source.fingerprint, "training_id": training_id}
     facts |= {"commit": commit_at_start}
     with run.children.name_failure(), track(config, folder, run_id, facts) as tracker:
-        own = [each for each in instantiate(config.logger, _convert_="all").values() if each is not None]
-        run = replace(run, loggers=(*tracker.loggers, *own))
+        loggers = [each for each in instantiate(config.logger, _convert_="all").values() if each is not None]
+        run = replace(run, loggers=(*tracker.loggers, *loggers))
         if is_rank_zero() and run.passes is not None:
             log.info(reading(run.passes))
         if config.run is None:
@@ -85,7 +85,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             kernel=kernels(models["none"], config.model.kernel, max(run.lengths)),
             corpus=source.fingerprint, commit=commit_at_start, versions=packages(),
         )  # fmt: skip
-        rows, scores = evaluate(run, models, windows, training, identity)
+        rows, scores = rows_and_scores(run, models, windows, training, identity)
         if not is_rank_zero():
             return
         about = identity.model_dump() | {

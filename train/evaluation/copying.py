@@ -59,11 +59,11 @@ def replaced_windows(windows: Windows, amounts: Amounts) -> dict[str, Windows]:
     that of the window before, at the same places.
     """
     copies = earlier_copies(windows.tokens, amounts.common)
-    elsewhere = copies.roll(1, 0) & ~copies
+    other_places = copies.roll(1, 0) & ~copies
     others = windows.tokens.roll(1, 0)
     return {
         name: replace(windows, tokens=torch.where(mask, others, windows.tokens))
-        for name, mask in ((REPLACED, copies), (REPLACED_ELSEWHERE, elsewhere))
+        for name, mask in ((REPLACED, copies), (REPLACED_ELSEWHERE, other_places))
     }
 
 

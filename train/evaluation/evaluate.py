@@ -22,7 +22,7 @@ from train.results.rows import ONCE, Identity, Result, Row
 from train.runtime.ranks import is_rank_zero
 
 
-def evaluate(
+def rows_and_scores(
     run: Run, models: Models, windows: Windows | None, trained: TrainingResult | None, identity: Identity
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Return the rows of every extension, protocol and length, and the scores of each window and of each

@@ -66,13 +66,14 @@ def fit(run: Run, model: GPT, stage: TrainingFolder) -> TrainingResult:
         compile_each(training.model.blocks)
     curves = Curves(recipe.section)
     files = StateFiles(stage, curves, settings.checkpoint_every)
-    own = [each for each in instantiate(run.callbacks, _convert_="all").values() if each is not None]
+    callbacks = [each for each in instantiate(run.callbacks, _convert_="all").values() if each is not None]
     flags = WITH_STEPS | {"val_check_interval": validation_interval(recipe.steps)} | settings.flags
-    if flags["enable_progress_bar"] and not any(isinstance(callback, ProgressBar) for callback in own):
-        own = [Progress(), *own]
+    if flags["enable_progress_bar"] and not any(isinstance(callback, ProgressBar) for callback in callbacks):
+        callbacks = [Progress(), *callbacks]
     trainer = run.trainer(
-        callbacks=[curves, *own, files], logger=[*run.loggers], plugins=[States()], max_steps=recipe.steps,
-        enable_checkpointing=True, strategy=training_strategy(settings, recipe.first > 0), **flags,
+        callbacks=[curves, *callbacks, files], logger=[*run.loggers], plugins=[States()],
+        max_steps=recipe.steps, enable_checkpointing=True,
+        strategy=training_strategy(settings, is_finetuning=recipe.first > 0), **flags,
     )  # fmt: skip
     last = decision_of_rank_zero(stage.last if stage.is_resumable() else None)
     if trainer.is_global_zero:

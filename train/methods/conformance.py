@@ -27,7 +27,7 @@ STEPS = 7  # timed; the median counts
 
 
 @dataclass(frozen=True)
-class Finding:
+class Outcome:
     """The outcome of one check, in a sentence."""
 
     is_right: bool
@@ -77,7 +77,7 @@ def logits_at(encoding: Encoding, positions: Positions, precision: torch.dtype =
     return logits(q, k, encoding.effect_at(positions, Layer(x, q, k, v)))
 
 
-def check_shift(encodings: list[Encoding]) -> Finding:
+def check_shift(encodings: list[Encoding]) -> Outcome:
     limit = min([e.limit for e in encodings if e.limit is not None], default=FAR)
     at, span = torch.arange(min(LENGTH, limit // 2)), min(limit, 2 * LENGTH)
     shift = span - len(at)
@@ -85,34 +85,34 @@ def check_shift(encodings: list[Encoding]) -> Finding:
     is_still, is_declared = all(is_close(a, b) for a, b in pairs), all(e.relative for e in encodings)
     if is_still:
         hint = "" if is_declared else " Its class says relative = False; without that it could be faster."
-        return Finding(True, f"Relative: logits are the same when all positions shift.{hint}")
+        return Outcome(True, f"Relative: logits are the same when all positions shift.{hint}")
     said = "" if not is_declared else " Set relative = False in its class."
-    return Finding(not is_declared, f"Not relative: logits change when all positions shift.{said}")
+    return Outcome(not is_declared, f"Not relative: logits change when all positions shift.{said}")
 
 
-def check_prefix(model: GPT) -> Finding:
+def check_prefix(model: GPT) -> Outcome:
     long = min(model.limit or 2 * LENGTH, 2 * LENGTH)
     with torch.no_grad():
         whole = model(token_ids(long))
         is_same = all(is_close(model(token_ids(long)[:, :t]), whole[:, :t]) for t in (3, long // 2, long - 1))
     is_declared = all(e.prefix for e in model.tiled)
     if is_same:
-        return Finding(True, "What comes after a token changes nothing, so generation can reuse it.")
+        return Outcome(True, "What comes after a token changes nothing, so generation can reuse it.")
     said = " Set prefix = False in its class." if is_declared else ""
-    return Finding(not is_declared, f"The length of the sequence changes what a token gets.{said}")
+    return Outcome(not is_declared, f"The length of the sequence changes what a token gets.{said}")
 
 
-def check_lengths(model: GPT) -> Finding:
+def check_lengths(model: GPT) -> Outcome:
     longest = LONGEST if model.limit is None or model.context is not None else model.limit
     with torch.no_grad():
         for length in sorted({1, 2, LENGTH, LENGTH + 1, min(longest, LONGEST)}):
             if length <= longest and not model(token_ids(length)).isfinite().all():
-                return Finding(False, f"At {length} tokens the output has NaN or infinity.")
+                return Outcome(False, f"At {length} tokens the output has NaN or infinity.")
     end = f"up to {longest} tokens" if longest < LONGEST else f"tried to {LONGEST} tokens"
-    return Finding(True, f"Defined at any length that its class allows, {end} (trained at {LENGTH}).")
+    return Outcome(True, f"Defined at any length that its class allows, {end} (trained at {LENGTH}).")
 
 
-def check_gradients(model: GPT) -> Finding:
+def check_gradients(model: GPT) -> Outcome:
     model.zero_grad()
     weights = torch.randn(1, LENGTH, 1, generator=torch.Generator().manual_seed(7))
     (model(token_ids(LENGTH)) * weights).sum().backward()
@@ -124,11 +124,11 @@ def check_gradients(model: GPT) -> Finding:
             if not is_right and number >= encoding.whole_layers:
                 bad.append(f"encodings.{number}.{name}")
     if bad:
-        return Finding(False, f"No gradient, or none that is finite and not 0: {', '.join(bad)}.")
-    return Finding(True, f"Each of its {count:,} parameters learns." if count else "It has no parameters.")
+        return Outcome(False, f"No gradient, or none that is finite and not 0: {', '.join(bad)}.")
+    return Outcome(True, f"Each of its {count:,} parameters learns." if count else "It has no parameters.")
 
 
-def check_precision(encodings: list[Encoding]) -> Finding:
+def check_precision(encodings: list[Encoding]) -> Outcome:
     for encoding in encodings:
         end = min(encoding.limit or FAR + LENGTH, FAR + LENGTH)
         at = torch.arange(max(0, end - LENGTH), end)
@@ -137,11 +137,11 @@ def check_precision(encodings: list[Encoding]) -> Finding:
         exact = logits_at(deepcopy(low).float(), Positions(at, end))
         if not is_close(rough, exact, ROUNDED):
             text = f"In bfloat16 its numbers are lost near {end} tokens: compute positions, angles and biases"
-            return Finding(False, f"{text} in float32, with .float(), and cast last.")
-    return Finding(True, "Its numbers survive a model in bfloat16.")
+            return Outcome(False, f"{text} in float32, with .float(), and cast last.")
+    return Outcome(True, "Its numbers survive a model in bfloat16.")
 
 
-def check_kernels(encodings: list[Encoding]) -> Finding:
+def check_kernels(encodings: list[Encoding]) -> Outcome:
     agreeing: set[str] = set()
     for encoding in encodings:
         length = min(encoding.limit or 67, 67)
@@ -152,10 +152,10 @@ def check_kernels(encodings: list[Encoding]) -> Finding:
                 continue  # flex has no gradient on a CPU
             pairs = zip(output_and_gradients(encoding, kernel, length), expected, strict=True)
             if max(largest(a - b) for a, b in pairs) > CLOSE * max(map(largest, expected)):
-                return Finding(False, f"Kernel {kernel} does not agree with the reference: please report it.")
+                return Outcome(False, f"Kernel {kernel} does not agree with the reference: please report it.")
             agreeing.add(kernel)
     names = ", ".join(sorted(agreeing))
-    return Finding(True, f"Kernels agree with the reference, forward and backward: {names}.")
+    return Outcome(True, f"Kernels agree with the reference, forward and backward: {names}.")
 
 
 def output_and_gradients(encoding: Encoding, kernel: str, length: int) -> list[Tensor]:
@@ -167,7 +167,7 @@ def output_and_gradients(encoding: Encoding, kernel: str, length: int) -> list[T
     return [out, *torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)]
 
 
-def check_cost(config: Config, rope: Config) -> Finding:
+def check_cost(config: Config, rope: Config) -> Outcome:
     x = torch.randint(16, (16, LENGTH), generator=torch.Generator().manual_seed(1))
     models, seconds = [build_gpt(config), build_gpt(rope)], np.zeros((STEPS, 2))
     for repeat in seconds:
@@ -177,14 +177,14 @@ def check_cost(config: Config, rope: Config) -> Finding:
             model(x).square().mean().backward()
             repeat[number] = time.perf_counter() - start
     method_seconds, rope_seconds = np.median(seconds, axis=0)
-    return Finding(True, f"A training step takes {method_seconds / rope_seconds:.2f} times that of RoPE.")
+    return Outcome(True, f"A training step takes {method_seconds / rope_seconds:.2f} times that of RoPE.")
 
 
-def findings(config: Config, rope: Config) -> Iterator[Finding]:
+def findings(config: Config, rope: Config) -> Iterator[Outcome]:
     """Yield the outcome of each check on a tiny run; its cost is compared with RoPE's."""
     model, _ = dry_run(config)
     text = "Its effect has the right shapes, its numbers are finite, and no token sees later ones."
-    yield Finding(True, text)
+    yield Outcome(True, text)
     stir(model)
     encodings = build_encodings(config)
     for encoding in encodings:

@@ -23,7 +23,7 @@ from train.config.sections import EvaluationConfig, ExtensionConfig, Name, Optim
 from train.config.validation import Section
 from train.context import Recipe, Run
 from train.errors import command_line
-from train.evaluation.evaluate import evaluate
+from train.evaluation.evaluate import rows_and_scores
 from train.evaluation.model import EvaluatedModel
 from train.fit.processes import prepare_process
 from train.paths import CONF
@@ -121,7 +121,7 @@ def evaluate_checkpoint(config: PublicConfig) -> Path:
         corpus=source.fingerprint, commit=at_start, versions=packages(),
     )  # fmt: skip
     models = public_models(checkpoint, config)
-    rows, scores = evaluate(run, models, windows, None, identity)
+    rows, scores = rows_and_scores(run, models, windows, None, identity)
     about = identity.model_dump() | {
         "settings": config.model_dump(mode="json"), "corpus_description": source.description,
         "command": command_text("evaluate"), "machine": machine.description(),

@@ -43,5 +43,5 @@ def summary_numbers(rows: list[Row]) -> dict[str, float]:
     """Return the numbers of a run: extrapolation/loss@2048, training/seconds, ..."""
     lengths = [(x, values) for axis, x, values in points(rows) if axis.endswith("/length")]
     result = {f"{name}@{x}": value for x, values in lengths for name, value in values.items()}
-    once = {curve_name(row): row.value for row in rows if row.protocol == ONCE and row.value is not None}
-    return result | once
+    single = {curve_name(row): row.value for row in rows if row.protocol == ONCE and row.value is not None}
+    return result | single
