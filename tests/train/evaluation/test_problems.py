@@ -272,26 +272,6 @@ def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
     assert kinds == ["same_tokens", "answers"]
 
 
-def test_a_bidirectional_model_learns_a_task(tmp_path: Path) -> None:
-    both = ["objective=mlm", "model.causal=false", f"outputs={tmp_path}/o"]
-    run_job(composed(*TINY, *both), tmp_path / "run")
-    assert values(tmp_path / "run")["none", "answers", 8, "loss"] is not None
-
-
-@pytest.mark.parametrize(
-    ("overrides", "sentence"),
-    [
-        (["data.pairs=3"], "There is no setting 'data.pairs'."),
-        (["evaluation.protocols=[sliding]"], "is for text, and data=copy has none"),
-        (["model.length=8"], "set model.length=9"),
-    ],
-)
-def test_mistakes_are_refused(mistake: Any, tmp_path: Path, overrides: list[str], sentence: str) -> None:
-    error = mistake(*TINY, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run", *overrides)
-    assert sentence in error, error
-    assert not list(tmp_path.glob("o/trained/*/final.ckpt"))
-
-
 def test_a_length_that_is_too_short_is_reported_before_training(mistake: Any, tmp_path: Path) -> None:
     task = ["data=recall", "data.symbols=32", "data.pairs=[1,2]", "model.vocab=32"]
     chosen = [*OTHER, *task, "evaluation.lengths=[4,16]"]
