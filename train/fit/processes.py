@@ -20,6 +20,7 @@ from conf.errors import UsageError
 from train.config.sections import TrainerConfig
 from train.runtime.environment import quiet
 from train.runtime.machine import keep_memory
+from train.runtime.ranks import is_connected
 from train.runtime.signals import ending, handle
 
 GRACE = 10.0  # seconds in which a lost connection shows; NCCL may hang instead
@@ -54,6 +55,8 @@ class Children:
         try:
             yield
         except RuntimeError as error:
+            if "LOCAL_RANK" not in os.environ and not is_connected():  # it is alone
+                raise
             handle()  # the training, which would end after its step, is over
             is_child = os.environ.get("LOCAL_RANK", "0") != "0"  # which waits for the parent to stop it
             end = time.monotonic() + (GRACE / 2 if self.by_rank or is_child else 0)
