@@ -11,8 +11,8 @@ from models.bounds import Count, Positive
 from models.distance import ByDistance
 from models.effect import Effect, Positions
 from models.encoding import Encoding
-from models.ops.pairwise_mlp import relu_network
 from models.ops.precision import is_true
+from models.ops.relu_network import relu_network
 
 TINY = 1e-6  # avoids 0 / 0
 

@@ -27,7 +27,7 @@ LONG = 32  # times the training length
 CHOOSES = (
     "models/ops/precision.py"  # `is_true` waits for a GPU once a pass, where a value decides on the form
 )
-LONG_FIRE = ["encoding=fire", "model=base", "model.length=8192", "batch=2"]
+LONG_FIRE = ["encoding=fire", "model=base", "model.length=8192", "batch=2", "trainer.accumulate=1"]
 LIMIT_OF_FIRE = 20e9  # bytes
 PAGE, HEADING = ROOT / "docs/gpu.md", "| method | training | evaluation | at |"
 OF_STEPS = ("models/", "train/fit/module.py", "train/fit/loss.py", "train/fit/muon.py")
@@ -132,7 +132,7 @@ def train_long(gpu: GPU) -> list[str]:
 
 def peaks(method: Method, gpu: GPU) -> tuple[int, int, int]:
     """Return the bytes of training, the bytes of evaluating a long sequence, and its length."""
-    config = composed("model=base", f"encoding={method.encoding}")
+    config = composed("model=base", f"encoding={method.encoding}", "batch=16", "trainer.accumulate=1")
     with torch.device("cuda"):
         model = build_gpt(config)
         model = model.under([extend(method.extension, encoding) for encoding in model.tiled])

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from models.attention import attend
 from models.distance import ByDistance
 from models.effect import Adjust, Effect, Positions
-from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapt_logits, relu_network
+from models.ops.pairwise_mlp import PAIRS, AcrossHeads, adapt_logits
+from models.ops.relu_network import relu_network
 from tests.tolerance import agree, as_accurate
 
 
