@@ -31,10 +31,9 @@ def files(group: str) -> dict[str, Path]:
 def content(group: str, name: str) -> dict[str, Any]:
     """Return the content of a file of a group, over that of the files of the group in its `defaults`."""
     file = files(group)[name]
-    own = parse(file, file.stat().st_mtime_ns).copy()
-    listed = own.pop("defaults", [])
-    below = [base for base in listed if isinstance(base, str) and base in files(group)]  # no other packages
-    merged = OmegaConf.merge(*(content(group, base) for base in below), own)
+    settings = parse(file, file.stat().st_mtime_ns).copy()
+    bases = [base for base in settings.pop("defaults", []) if isinstance(base, str)]  # no other packages
+    merged = OmegaConf.merge(*(content(group, base) for base in bases if base in files(group)), settings)
     return cast(dict[str, Any], OmegaConf.to_container(merged, resolve=True))
 
 

@@ -1,6 +1,7 @@
-"""Digests of code: the syntax trees of Python files, and other files as they are."""
+"""Digests of code: the syntax trees of whole packages. Comments and docstrings do not count."""
 
 import ast
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -11,42 +12,36 @@ from typing import Any
 from data.disk import of_content, of_json
 
 ROOT = Path(__file__).resolve().parents[1]
-NOT_CODE = {
-    "__pycache__": "Python compiles it from the rest",
-    "__main__.py": "a command of its own, which no run calls",
-    "outputs": "what runs have written",
-}
-PACKAGES = ("conf", "data", "models", "sweeps", "train")
+OURS = ("conf", "data", "models", "sweeps", "train")
+NOT_CODE = re.compile(r"(^|/)(\.\w|test_|__pycache__/|__main__\.py$|outputs/)")
+"""The files of a folder that do not count: hidden, tests, compiled, commands that no run calls, results."""
+
+
+def short_digest(content: Any) -> str:
+    """Return eight hex digits that name a JSON value."""
+    return of_json(content)[:8]
 
 
 def code_digest(*places: Path) -> str:
-    """Return a digest of files, and of all files in folders. Comments and docstrings do not count."""
-    contents = [
-        (file.relative_to(place).as_posix(), content(file))
-        for place in places
-        for file in (place, *place.rglob("*"))
-        if file.is_file() and is_code(file.relative_to(place).parts)
+    """Return a digest of files, and of all files in folders but those that are not code."""
+    files = [
+        (file.relative_to(place).as_posix(), file) for place in places for file in (place, *place.rglob("*"))
     ]
-    return digest(sorted(contents))
+    counted = [(name, file) for name, file in files if file.is_file() and not NOT_CODE.search(name)]
+    return short_digest(sorted((name, syntax_tree(file)) for name, file in counted))
 
 
-def is_code(parts: tuple[str, ...]) -> bool:
-    """Return whether a file counts, by its path within a folder: neither hidden, nor a test, nor no code."""
-    return not any(part in NOT_CODE or part.startswith((".", "test_")) for part in parts)
-
-
-def content(file: Path) -> str:
-    """Return the syntax tree of a Python file; of another file its digest."""
-    return syntax_tree(file.read_text("utf-8", "replace")) if file.suffix == ".py" else of_content(file)
+def syntax_tree(file: Path) -> str:
+    """Return the syntax tree of a Python file without docstrings; of any other file its digest."""
+    return tree_of(file.read_bytes()) if file.suffix == ".py" else of_content(file)
 
 
 @cache
-def syntax_tree(text: str) -> str:
-    """Return the syntax tree of a module without docstrings; of what is no Python the text."""
+def tree_of(text: bytes) -> str:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
-        return text
+        return text.decode(errors="replace")
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [line for line in node.body if not is_text(line)]
@@ -59,30 +54,18 @@ def is_text(line: ast.stmt) -> bool:
 
 def foreign_code(settings: Any) -> list[Path]:
     """Return the folders of the classes that settings name outside this project; of an installed class its
-    file."""
-    files = {module_file(module) for module in modules(settings)}
-    return sorted(
-        {
-            file if is_installed(file) else file.parent
-            for file in files
-            if file is not None and is_foreign(file)
-        }
-    )
-
-
-def is_installed(file: Path) -> bool:
-    """Return whether a file belongs to Python or to an installed package."""
-    return "site-packages" in file.parts or file.is_relative_to(Path(sysconfig.get_path("stdlib")).resolve())
-
-
-def is_foreign(file: Path) -> bool:
-    """Return whether a file is none of this project, though its folder may be inside."""
-    return not any(file.is_relative_to(ROOT / package) for package in PACKAGES)
-
-
-def modules(settings: Any) -> list[str]:
-    """Return the modules of all classes that settings name."""
-    return sorted({str(target).rpartition(".")[0] for target in targets(settings)})
+    file. Nothing is imported."""
+    installed = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
+    result = set()
+    for module in {str(target).rpartition(".")[0].replace(".", "/") for target in targets(settings)}:
+        names = f"{module}.py", f"{module}/__init__.py"
+        found = [
+            file for path in (ROOT, *map(Path, sys.path)) for name in names if (file := path / name).is_file()
+        ]
+        for file in (file.resolve() for file in found[:1]):
+            if not any(file.is_relative_to(ROOT / package) for package in OURS):
+                result.add(file if any(map(file.is_relative_to, installed)) else file.parent)
+    return sorted(result)
 
 
 def targets(tree: Any) -> Iterator[Any]:
@@ -93,18 +76,3 @@ def targets(tree: Any) -> Iterator[Any]:
         tree = list(tree.values())
     for branch in tree if isinstance(tree, list | tuple) else []:
         yield from targets(branch)
-
-
-def module_file(module: str) -> Path | None:
-    """Return the file of a module without importing the module or its packages; None if it has no file."""
-    name = module.replace(".", "/")
-    for path in (ROOT, *map(Path, sys.path)):
-        for file in (path / f"{name}.py", path / name / "__init__.py"):
-            if file.is_file():
-                return file.resolve()
-    return None
-
-
-def digest(content: object) -> str:
-    """Return eight hex digits that name a JSON value."""
-    return of_json(content)[:8]

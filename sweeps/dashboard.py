@@ -40,7 +40,7 @@ def in_terminal(folder: Path) -> None:
     """Replace this process by W&B's viewer, or print its command if there is no terminal."""
     runs = [run for run in folder.glob("*run-*") if run.is_dir() and not run.is_symlink()]
     if not runs:
-        raise UsageError(f"There are no runs in {folder}: `make sweep` or `python -m train` makes some.")
+        raise UsageError(f"There are no runs in {folder}: `make sweep` or `yardstick` makes some.")
     command = [sys.executable, "-m", "wandb", "leet", str(folder)]
     if sys.stdin.isatty() and sys.stdout.isatty():
         os.execv(command[0], command)

@@ -1,7 +1,7 @@
 """The hours, storage and cost of a sweep on many GPUs, from a measured throughput.
 
-python -m sweeps.plan sweeps=encodings_gpu gpus=64 throughput=400000
-python -m sweeps.plan sweeps=encodings_gpu gpus=64 results=outputs/sweeps/smoke     # each encoding's own
+yardstick plan sweeps=encodings_gpu gpus=64 throughput=400000
+yardstick plan sweeps=encodings_gpu gpus=64 results=outputs/sweeps/smoke     # each encoding's own
 """
 
 import heapq
@@ -35,7 +35,7 @@ class Assumptions(Section):
 
 
 def plan(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a plan; the arguments are `Assumptions`, and those of `python -m train`."""
+    """Yield the lines of a plan; the arguments are `Assumptions`, and those of `yardstick`."""
     assumptions = [item for item in arguments if item.partition("=")[0] in Assumptions.model_fields]
     given = Assumptions.of(dotted(assumptions))
     config, encodings = sweep_settings(*(item for item in arguments if item not in assumptions))

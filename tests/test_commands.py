@@ -34,7 +34,7 @@ CHEAP = (
     "models.encodings",
 )  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SWEEPS = [f"python -m train sweeps={file.stem}" for file in sorted((ROOT / "sweeps").glob("*.yaml"))]
+SWEEPS = [f"yardstick sweeps={file.stem}" for file in sorted((ROOT / "sweeps").glob("*.yaml"))]
 OF_MAKE = "MAKE", "MFLAGS", "ARGS", "SWEEP", "FOLDER", "HOURS"  # what `make test` itself was given
 FOR_INSTANCE = {
     "encoding=<name>": "encoding=rope",
@@ -128,7 +128,7 @@ def exit_status(module: str) -> object:
 
 
 def job_settings(arguments: list[str]) -> list[Config]:
-    """Return the settings that `python -m train` would run: the first and the last job of a sweep."""
+    """Return the settings that `yardstick` would run: the first and the last job of a sweep."""
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         chosen = [argument for argument in arguments if argument.startswith("sweeps=")]

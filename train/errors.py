@@ -21,7 +21,7 @@ from yaml import MarkedYAMLError
 
 from conf.choices import take_methods
 from conf.errors import UsageError, printable
-from train.config.validation import did_you_mean
+from train.config.validation import did_you_mean, keys, no_setting
 from train.runtime.ranks import is_rank_zero
 from train.runtime.signals import Stopped, handle, handle_signals, requeue
 
@@ -135,8 +135,15 @@ def of_hydra(error: BaseException) -> str:
     if isinstance(setting, MissingMandatoryValue):
         return f"{key} must be given: add {key}=..."
     if isinstance(setting, ConfigAttributeError | ConfigKeyError):
-        from train.config.compose import known_settings
-
-        return f"There is no setting '{key}'.{did_you_mean(key, known_settings())} To add it: +{key}=..."
+        return f"{no_setting(key, neighbours(setting, key))} To add it: +{key}=..."
     why = str(setting).partition("\n")[0].rstrip(".")
     return f"{key} cannot be resolved: {'it refers to itself' if cause_of(error, RecursionError) else why}."
+
+
+def neighbours(error: OmegaConfBaseException, key: str) -> list[str]:
+    """Return the dotted names of the settings beside one that does not exist, and of all that always do."""
+    from train.config.schema import Config
+
+    prefix = key.rpartition(".")[0]
+    siblings = [f"{prefix}.{name}".lstrip(".") for name in error.parent_node or ()]
+    return [*siblings, *keys(Config)]

@@ -117,7 +117,7 @@ def load(folder: str | Path, extension: str = "none", **parameters: Any) -> Trai
     folder = Path(folder)
     about = trained_run(folder)
     config = Config.of(about.settings)
-    check_code(about.settings, about.code, folder)
+    check_code(about, folder)
     model = build_gpt(config)
     restore(folder / "final.ckpt", model, about.training)
     model = extend_gpt(model, extension, parameters, config.seed)

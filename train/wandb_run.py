@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from lightning.pytorch.loggers import WandbLogger
 
-from data.code import digest
+from data.code import short_digest
 from train.config.schema import Config
 from train.results.curves import points, summary_numbers
 from train.results.gain import gain_rows
@@ -147,7 +147,7 @@ def start(mode: str, about: Mapping[str, Any]) -> Any:
 def wandb_id(folder: Path, run_id: str) -> str:
     """Return the W&B id of a run in a folder, in letters that W&B takes; it stays when the run resumes."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", folder.name)[:40]
-    return f"{name}-{digest([run_id, str(folder.resolve())])}"
+    return f"{name}-{short_digest([run_id, str(folder.resolve())])}"
 
 
 def warn_user(problem: object, consequence: str) -> None:

@@ -31,7 +31,7 @@ class TrainingPlan(Section):
     """Runs that provide the terms of claims."""
 
     minutes: int  # on one core
-    arguments: str  # of python -m train --multirun
+    arguments: str  # of yardstick --multirun
 
 
 class Claim(Section):

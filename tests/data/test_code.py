@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from data.code import code_digest, foreign_code, is_foreign
-from train.paths import ROOT
+from data.code import code_digest, foreign_code
 
 MINE = '''"""Mine."""
 
@@ -88,8 +87,3 @@ def test_code_that_cannot_be_parsed_has_a_digest(mine: Path) -> None:
     first = code_digest(mine)
     mine.write_text("class Mine(::")
     assert code_digest(mine) != first
-
-
-def test_a_folder_inside_the_project_may_be_the_user_s() -> None:
-    assert is_foreign(ROOT / "methods/mine.py")
-    assert not is_foreign(ROOT / "models/gpt.py")

@@ -71,7 +71,7 @@ def main() -> None:
         found = outcomes(chosen.examples, chosen.seed, Path(folder))
     wrong = [(words, end) for words, end in found if end not in ("accepted", "refused")]
     for words, end in wrong:
-        print(f"python -m train {shlex.join(words)}\n    {end}")
+        print(f"yardstick {shlex.join(words)}\n    {end}")
     print(Counter(end.split("\n")[0][:60] for _, end in found))
     sys.exit(len(wrong) > 0)
 

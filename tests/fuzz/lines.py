@@ -58,7 +58,7 @@ def assignment(known: dict[str, Any], random: Random) -> str:
 
 
 def line(random: Random, text: str) -> list[str]:
-    """Return words of `python -m train`: choices of groups, sizes that run quickly, one to three
+    """Return words of `yardstick`: choices of groups, sizes that run quickly, one to three
     assignments."""
     encoding, data = random.choice(names_of("encoding")), random.choice(["files", *names_of("data")])
     extension = random.choice([*extensions(load(encoding, **SHAPE)), "none", *names_of("extension")[:3]])

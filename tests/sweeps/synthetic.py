@@ -78,7 +78,7 @@ def make_sweep(
             run = Synthetic(folder / name, method, number, seed, lengths, windows, bad)
             run.write(extensions, protocols, (changed or {}).get(method, {}))
     started = "2025-11-21T14:03:00+00:00"
-    about = {"name": "encodings", "command": "python -m train sweeps=encodings", "started": started}
+    about = {"name": "encodings", "command": "yardstick sweeps=encodings", "started": started}
     (folder / "sweep.json").write_text(json.dumps(about | {"jobs": jobs}))
     return folder
 
@@ -184,7 +184,7 @@ class Synthetic:
             "trained_length": self.trained, "data": "python", "kernel": "sdpa", "precision": "bf16-mixed",
             "corpus": CORPUS, "commit": commit().rstrip("+"), "versions": "torch 2.13.0, numpy 2.4.6",
             "training": "76543210", "history": [], "settings": settings, "seconds": 31.5,
-            "command": f"python -m train encoding={self.method} seed={self.seed}",
+            "command": f"yardstick encoding={self.method} seed={self.seed}",
             "machine": "AMD EPYC 9655 96-Core Processor, 2 cores, no GPU, Python 3.11.2",
             "started": f"2025-11-21T14:{self.number % 60:02}:{10 + self.seed}+00:00",
             "corpus_description": "Python source of sympy 1.14 and torch 2.13; BPE of 2,048 tokens",

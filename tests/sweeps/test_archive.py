@@ -116,6 +116,6 @@ def test_nothing_to_archive_and_no_archive(sweep: Path, tmp_path: Path) -> None:
 
 
 def test_no_path_of_a_machine_is_archived() -> None:
-    command = "python -m train seed=0"
+    command = "yardstick seed=0"
     about = {"settings": {"outputs": "/home/me", "seed": 0}, "command": f"{command} outputs=/home/me"}
     assert portable(about) == {"settings": {"seed": 0}, "command": command}

@@ -58,7 +58,7 @@ def small(text: Path, outputs: Path) -> list[str]:
 
 
 def call(*arguments: str, module: str = "train.__main__", check: bool = True) -> CompletedProcess[str]:
-    """Run `python -m train ...` in a process of its own that has imported everything already."""
+    """Run `yardstick ...` in a process of its own that has imported everything already."""
     done = run_forked(command, module, arguments, WANDB_MODE="disabled", PYTHONPATH=str(ROOT))
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
@@ -119,7 +119,7 @@ def run_tasks(
 
 
 def run_together(folder: Path, count: int, *arguments: str, module: str = "train.__main__") -> None:
-    """Run `srun python -m train ...` with a number of tasks."""
+    """Run `srun yardstick ...` with a number of tasks."""
     words = *arguments, f"trainer.devices={count}", "trainer.strategy=ddp", "wandb.mode=disabled"
     run_tasks(folder, srun(count), command, module, words)
 

@@ -18,6 +18,9 @@ MISTAKES = f"""
 trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
 +trainer.max_step=3 | There is no setting 'trainer.max_step'. Did you mean 'trainer.max_steps'?
 encodng=rope | Did you mean 'encoding'?
+data.symbols=3 | There is no setting 'data.symbols'. It is a setting of data=bucket_sort, copy, copy_unique.
+encoding=alibi encoding.base=3 | It is a setting of encoding=
+data=recal | There is no data 'recal'. Did you mean 'recall'?
 encoding.bse=3 | Did you mean 'encoding.base'?
 logger=cvs | There is no logger 'cvs'. Did you mean 'csv'?
 callbacks=early | There is no callback 'early'.
@@ -38,7 +41,7 @@ encoding=(rope | encoding
 seed=1,2 | 'seed=1,2' are several values: choose one, or add -m to run each.
 batch=${{nothing}} | batch cannot be resolved
 evaluation.lengths=[8,16 | evaluation.lengths=[8,16 should be a setting such as key=value
-evaluation.lengths=[] | evaluation.lengths=[] should be 'ladder' or have at least one entry.
+evaluation.lengths=[] | evaluation.lengths=[] should be 'ladder' or have at least 1 item.
 evaluation.lengths=[0] | evaluation.lengths=[0] should be 'ladder' or greater than or equal to 1.
 evaluation.lengths=[500000] | evaluation.lengths
 encoding=integer encoding.step=1000000 evaluation.ladder=[1,1e30] | evaluation.ladder
@@ -68,7 +71,7 @@ encoding=alibi names.encoding=rope | is not what conf/encoding/rope.yaml names
 encoding._target_=models.encodings.nope.NoPE | its results need another name: add names.encoding=my
 encoding._target_=os.system names.encoding=mine | os.system should be the dotted path of a class
 encoding._target_=not_here.Mine names.encoding=mine | Name the folder that it is in: methods=
-names.encoding=a/b | names.encoding=a/b should be like the pattern
+names.encoding=a/b | names.encoding=a/b should match pattern
 names=null | names=null should be a valid mapping.
 ++run=10 | run=10 should be a valid string.
 data.path=/nowhere | /nowhere
@@ -76,7 +79,7 @@ data.limit=nan | data.limit=NaN should be a finite number.
 trainer.max_steps=0 | trainer.max_steps=0 should be greater than or equal to 1.
 seed=4294967296 | seed=4294967296 should be less than 4294967296.
 jobs=-2 | jobs=-2 should be greater than or equal to 1 or 'auto'.
-model.width=1000000000 | model.width=1000000000 should be less than or equal to 1e+06.
+model.width=1000000000 | model.width=1000000000 should be less than or equal to 1000000.
 model.width=1000000 model.heads=2 | this machine has
 model.width=30 model.heads=2 | odd head width of 15
 model.heads=3 | model.heads=3 does not divide model.width=32.

@@ -8,16 +8,20 @@ from pkgutil import resolve_name
 from typing import Any
 
 from hydra import initialize_config_dir
+from hydra._internal.callbacks import Callbacks
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode, TaskFunction
+from hydra.core.utils import JobStatus, setup_globals
+from hydra.core.utils import run_job as run_by_hydra
+from hydra.types import HydraContext, RunMode, TaskFunction
+from omegaconf import DictConfig, open_dict, read_write
 
 from conf.choices import use_methods
 from conf.errors import UsageError
-from data.code import digest
-from train.config.compose import check_overrides, config_of, register, with_flags
+from data.code import short_digest
+from train.config.compose import allowed_overrides, config_of, register
 from train.config.run_id import name_of
 from train.config.schema import Config
 from train.config.validation import as_setting
@@ -34,17 +38,15 @@ def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Nam
     """
     parser = get_args_parser()
     for word in arguments:  # Hydra's own options alone have dashes
-        if word.startswith("="):
+        key = word.removeprefix("--").partition("=")[0]
+        if not key:
             raise UsageError(f"{word} should be a setting such as key=value.")
-        if word.startswith("--") and word[2:].partition("=")[0].partition(".")[0] in Config.model_fields:
-            raise UsageError(
-                f"{word} is a setting, which is written without dashes: {word[2:].partition('=')[0]}=..."
-            )
+        if word.startswith("--") and key.partition(".")[0] in Config.model_fields:
+            raise UsageError(f"{word} is a setting, which is written without dashes: {key}=...")
     options = parser.parse_intermixed_args(list(arguments))
     if options.config_dir:
         use_methods(Path(options.config_dir))
-    check_overrides(options.overrides, name)
-    options.overrides = with_flags(options.overrides)
+    options.overrides = overrides = allowed_overrides(options.overrides, name)
     register()
     with initialize_config_dir(str(CONF), job_name=name, version_base="1.3"):
         hydra = GlobalHydra.instance().hydra
@@ -54,58 +56,62 @@ def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Nam
         elif options.hydra_help:
             hydra.hydra_help(name, parser, options)
         elif options.shell_completion:
-            hydra.shell_completion(name, options.overrides)
+            hydra.shell_completion(name, overrides)
         elif options.cfg:
-            hydra.show_cfg(name, options.overrides, options.cfg, options.package, options.resolve)
+            hydra.show_cfg(name, overrides, options.cfg, options.package, options.resolve)
         elif options.info:
-            hydra.show_info(options.info, name, options.overrides)
+            hydra.show_info(options.info, name, overrides)
         else:
             yield hydra, options
             return
     raise SystemExit(0)
 
 
-def run_command(arguments: Sequence[str], name: str, sweep: TaskFunction) -> None:
+def run_command(
+    arguments: Sequence[str], name: str, run_sweep: Callable[[Callable[[TaskFunction], object]], None]
+) -> None:
     """Compose `conf/<name>.yaml` with a command line and run it in its folder; let Hydra's sweeper and
-    launcher run each job of a `sweep`."""
+    launcher run each job of a sweep."""
     with open_hydra(arguments, name) as (hydra, options):
         overrides = options.overrides
         if options.multirun or hydra.get_mode(name, overrides) == RunMode.MULTIRUN:
             root = hydra.compose_config(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
             if not root.hydra.sweep.dir:
                 chosen = root.hydra.runtime.choices.get("sweeps")
-                folder = chosen or f"multirun-{digest(sorted(overrides))}"
-                overrides.append(f"hydra.sweep.dir=${{outputs}}/sweeps/{folder}")
-            hydra.multirun(name, sweep, overrides)
-        else:
-            run_once(hydra, name, overrides)
+                place = chosen or f"multirun-{short_digest(sorted(overrides))}"
+                overrides.append(f"hydra.sweep.dir=${{outputs}}/sweeps/{place}")
+            run_sweep(lambda task: hydra.multirun(name, task, overrides))
+            return
+        root = hydra.compose_config(name, overrides, RunMode.RUN)
+        config = config_of(root)
+        folder = Path(root.hydra.run.dir or default_folder(config)).absolute()
+        from train.run import run_job  # torch and lightning: not for the parent of a sweep
+
+        run_in(folder, root, lambda _: run_job(config, folder))
 
 
-def run_once(hydra: Hydra, name: str, overrides: list[str]) -> None:
-    """Check the settings, name the folder of the run, and let Hydra run it there."""
-    root = hydra.compose_config(name, overrides, RunMode.RUN)
-    config, errors = config_of(root), list[Exception]()
-    if not root.hydra.run.dir:
-        place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
-        folder = place / name_of(config)
-        overrides.append(f"hydra.run.dir={quoted(folder)}")
-    else:
-        folder = Path(root.hydra.run.dir)
-    if (folder / DONE).exists():  # what describes a finished run stays
-        overrides.append("hydra.output_subdir=null")
-    from train.run import run_job  # torch and lightning: not for the parent of a sweep
+def default_folder(config: Config) -> Path:
+    """Return the folder of a run, named by what determines its results."""
+    place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
+    return place / name_of(config)
 
-    def task(_: object) -> float | None:
-        try:
-            with log_traceback(output_folder()):
-                return run_job(config, output_folder())
-        except Exception as error:
-            errors.append(error)  # Hydra would print a line before it
-            return None
 
-    hydra.run(name, task, overrides)
-    if errors:
-        raise errors[0]
+def run_in(folder: Path, root: DictConfig, task: TaskFunction) -> None:
+    """Run a task in a folder as Hydra does: with the settings in `.hydra`, and the log."""
+    with read_write(root.hydra), open_dict(root):
+        root.hydra.run.dir = str(folder)
+        if (folder / DONE).exists():  # what describes a finished run stays
+            root.hydra.output_subdir = None
+
+    def logged(settings: Any) -> Any:
+        with log_traceback(folder):
+            return task(settings)
+
+    setup_globals()
+    context = HydraContext(config_loader=None, callbacks=Callbacks(root))  # type: ignore[arg-type]
+    job = run_by_hydra(logged, root, "hydra.run.dir", None, context)
+    if job.status == JobStatus.FAILED:
+        raise job._return_value  # `return_value` would print a line before it
 
 
 def output_folder() -> Path:
@@ -113,7 +119,7 @@ def output_folder() -> Path:
     return Path(HydraConfig.get().runtime.output_dir)
 
 
-def quoted(path: Path) -> str:
+def quoted(path: str | Path) -> str:
     """Return a path in the syntax of Hydra's overrides."""
     return "'" + str(path).replace("\\", "\\\\").replace("'", "\\'") + "'"
 

@@ -2,8 +2,10 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, get_type_hints
+
+from pydantic import create_model
 
 from conf.errors import UsageError
 from data import Data
@@ -11,11 +13,10 @@ from models.change import Change
 from models.encoding import Encoding
 from models.registry import ABOUT, OPTIONS, SHAPE
 from train.config.schema import Config
-from train.config.validation import as_setting, check_value, did_you_mean
+from train.config.validation import Section, as_setting
 
 METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
 GIVEN = ("encoding", "name")  # by whoever builds an extension or a source
-SWITCHES = ("log_n", *OPTIONS)  # of any method
 
 
 def check_parameters(config: Config) -> None:
@@ -31,52 +32,47 @@ def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
     inside."""
     constructor = class_at(f"{key}._target_", settings.get("_target_"), kind)
     hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
-    hints |= dict.fromkeys(SWITCHES, bool)
-    parameters = {
-        name: p for name, p in inspect.signature(constructor).parameters.items() if name not in SHAPE
-    }
-    known = [name for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    for name in known:
-        if parameters[name].default is inspect.Parameter.empty and name not in (*settings, *GIVEN):
-            raise UsageError(f"{key}.{name} must be given: {constructor.__name__} has no default for it.")
-    for name, value in settings.items():
-        path = f"{key}.{name}"
-        if name == "_target_" or (name in ("share", *ABOUT) and name not in known):  # read elsewhere
-            continue
-        if name not in (*known, *SWITCHES):
-            raise UsageError(
-                f"There is no setting '{path}'.{did_you_mean(name, known)} {constructor.__name__} has: "
-                f"{', '.join(known) or 'none'}."
-            )
-        if hints.get(name) in METHODS:
-            check_methods(path, value)
-            continue
-        if isinstance(value, Mapping) and "_target_" in value:
-            check(path, value, Data)
-            continue
-        check_value(path, value, hints.get(name, Any))
+    fields: dict[str, Any] = dict.fromkeys(("log_n", *OPTIONS), (bool, False))  # of any method
+    for name, parameter in inspect.signature(constructor).parameters.items():
+        if name not in SHAPE and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            is_required = parameter.default is parameter.empty and name not in GIVEN
+            hint = Any if hints.get(name) in METHODS or is_class(settings.get(name)) else hints.get(name, Any)
+            fields[name] = (hint, ... if is_required else None)
+    about = {"_target_", "share", *ABOUT} - fields.keys()  # of any method, read elsewhere
+    parameters = {name: value for name, value in settings.items() if name not in about}
+    for name, value in parameters.items():
+        check_inside(f"{key}.{name}", value, Encoding if hints.get(name) in METHODS else None)
+    create_model(constructor.__name__, __base__=Section, **fields).of(parameters, f"{key}.")
 
 
-def check_methods(key: str, value: Any) -> None:
-    """Check the parameters of one method, or of several."""
+def check_inside(key: str, value: Any, kind: type | None) -> None:
+    """Check the classes that the value of a parameter names; if there is a `kind`, it must name some."""
     parts = value if isinstance(value, list) else [value]
-    if not parts or not all(isinstance(part, Mapping) for part in parts):
+    are_classes = [is_class(part) for part in parts]
+    if kind is not None and not (parts and all(are_classes)):
         raise UsageError(
             f"{key}={as_setting(value)} should be a method with its parameters, as in conf/encoding."
         )
     for number, part in enumerate(parts):
-        check(key if part is value else f"{key}.{number}", part, Encoding)
+        if are_classes[number]:
+            check(key if part is value else f"{key}.{number}", part, kind or Data)
+
+
+def is_class(value: Any) -> bool:
+    """Return whether settings describe an object of a class."""
+    return isinstance(value, Mapping) and "_target_" in value
 
 
 def class_at(key: str, target: Any, kind: type) -> type:
     """Return the class at a dotted path."""
-    module, _, name = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     try:
-        result = getattr(import_module(module), name, None) if module.strip(".") == module != "" else None
-    except ModuleNotFoundError as error:
-        hint = " Name the folder that it is in: methods=<folder>." if error.name == module else ""
-        raise UsageError(f"{key}={target}: {module} cannot be imported: {error}.{hint}") from error
+        result, reason = resolve_name(target) if isinstance(target, str) else None, ""
+    except (ImportError, AttributeError, ValueError) as error:
+        result, reason = None, f" ({error})"
     if not (isinstance(result, type) and issubclass(result, kind)) or inspect.isabstract(result):
         wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
-        raise UsageError(f"{key}={as_setting(target)} should be the dotted path of {wanted}.")
+        raise UsageError(
+            f"{key}={as_setting(target)} should be the dotted path of {wanted}{reason}. Name the folder that "
+            "it is in: methods=<folder>."
+        )
     return result

@@ -7,7 +7,7 @@ from typing import Any
 
 import data
 from conf.choices import content
-from data.code import ROOT, code_digest, digest, foreign_code
+from data.code import ROOT, code_digest, foreign_code, short_digest
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.results.run_folder import finished_id
@@ -65,7 +65,7 @@ def name_of(config: Config, run_id: str | None = None) -> str:
 
 def code(config: Config) -> Code:
     """Return a digest of the code of each part of a run, as it is on the disk now."""
-    listed = [content("extension", name) for name in config.evaluation.named]
+    contents = [content("extension", name) for name in config.evaluation.named]
     return {
         "model": model_code(config.encoding.parameters),
         "data": code_digest(ROOT / "data", *foreign_code(config.data)),
@@ -75,7 +75,7 @@ def code(config: Config) -> Code:
         ),
         "evaluation": code_digest(
             ROOT / "train/evaluation", ROOT / "train/results/protocols.py",
-            *foreign_code([config.extension.parameters, listed]),
+            *foreign_code([config.extension.parameters, contents]),
         ),
     }  # fmt: skip
 
@@ -91,13 +91,15 @@ def run_id_of(config: Config, digests: Code | None = None) -> str:
         name: content("extension", name) for name in config.evaluation.named if name != config.names.extension
     }
     run = None if config.run is None else finished_id(Path(config.run))
-    return digest([settings_without(config, NOT_IN_RUN), run, contents, digests or code(config), packages()])
+    return short_digest(
+        [settings_without(config, NOT_IN_RUN), run, contents, digests or code(config), packages()]
+    )
 
 
 def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:
     """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
     relevant = {key: code[key] for key in ("model", "data", "training")}
-    return digest([settings_without(config, NOT_IN_TRAINING), corpus, precision, relevant, packages()])
+    return short_digest([settings_without(config, NOT_IN_TRAINING), corpus, precision, relevant, packages()])
 
 
 def finetuning_id_of(training_id: str, weights: str, name: str, extension: ExtensionConfig) -> str:
@@ -107,7 +109,7 @@ def finetuning_id_of(training_id: str, weights: str, name: str, extension: Exten
     weights come from is not asked.
     """
     settings = extension.model_dump(mode="json")
-    return digest([training_id, weights, name, settings, code_digest(*foreign_code(settings))])
+    return short_digest([training_id, weights, name, settings, code_digest(*foreign_code(settings))])
 
 
 def settings_without(config: Config, excluded: Iterable[str]) -> dict[str, Any]:

@@ -1,24 +1,43 @@
 """All settings of a run, whose values come from `conf/`; the parameters of methods and data are free."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from conf.errors import UsageError
 from models.bounds import Seed
 from train.config.sections import (
-    ChosenNames,
     EncodingConfig,
     EvaluationConfig,
     ExtensionConfig,
     ModelConfig,
+    Name,
+    Names,
     OptimizerConfig,
     SmallCount,
     TrainerConfig,
-    WandbConfig,
 )
 from train.config.validation import Natural, Section
 from train.results.protocols import COPYING, REPLACED
+
+
+class WandbConfig(Section):
+    mode: Literal["auto", "online", "offline", "disabled"]
+    project: Annotated[str, Field(pattern=r"^[^/\\#?%:]{1,128}$")] | None  # what W&B takes
+    entity: str | None
+    name: str | None = None
+    group: str | None = None
+    tags: Names = ()
+    artifact: bool = False  # keep the weights with the run
+
+
+class ChosenNames(Section):
+    """The names for results: those of the chosen files of `conf/`, unless the user gives others."""
+
+    model: Name
+    encoding: Name
+    extension: Name
+    data: Name
 
 
 class Architecture(Section):
@@ -82,9 +101,7 @@ class Config(Architecture):
             run = f" of {self.run}" if self.run else ""
             raise UsageError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}.")
         if self.run is None and self.checkpoint is not None:
-            raise UsageError(
-                f"checkpoint={self.checkpoint} is of a trained run: python -m train.evaluate run=..."
-            )
+            raise UsageError(f"checkpoint={self.checkpoint} is of a trained run: yardstick evaluate run=...")
         return self
 
     @model_validator(mode="after")

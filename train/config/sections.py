@@ -9,26 +9,19 @@ from pydantic import BeforeValidator, Field, model_validator
 from conf.choices import files
 from conf.errors import UsageError
 from models.bounds import LONGEST, Count, Share
-from train.config.validation import Natural, Quantity, Section, did_you_mean
+from train.config.validation import Natural, Quantity, Section, did_you_mean, no_setting
 from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, REPLACED
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
+STEPS, CLIP = "trainer.max_steps", "optimizer.clip, the largest norm"
 ELSEWHERE = {  # flags of Lightning's Trainer that other settings set
-    "accumulate_grad_batches": "trainer.accumulate",
-    "callbacks": "callbacks=<file of conf/callbacks>",
-    "default_root_dir": "outputs",
-    "enable_checkpointing": "trainer.checkpoint_every",
-    "gradient_clip_algorithm": "optimizer.clip, the largest norm",
-    "gradient_clip_val": "optimizer.clip",
-    "log_every_n_steps": "trainer.log_every",
-    "logger": "logger=<file of conf/logger>, or wandb.mode",
-    "max_epochs": "trainer.max_steps",
-    "min_epochs": "trainer.max_steps",
-    "min_steps": "trainer.max_steps",
-    "num_sanity_val_steps": "trainer.val_check_interval",
-    "plugins": "trainer.precision and trainer.strategy",
-    "use_distributed_sampler": "trainer.devices",
-}
+    "accumulate_grad_batches": "trainer.accumulate", "callbacks": "callbacks=<file of conf/callbacks>",
+    "default_root_dir": "outputs", "enable_checkpointing": "trainer.checkpoint_every",
+    "gradient_clip_algorithm": CLIP, "gradient_clip_val": CLIP, "log_every_n_steps": "trainer.log_every",
+    "logger": "logger=<file of conf/logger>, or wandb.mode", "max_epochs": STEPS, "min_epochs": STEPS,
+    "min_steps": STEPS, "num_sanity_val_steps": "trainer.val_check_interval",
+    "plugins": "trainer.precision and trainer.strategy", "use_distributed_sampler": "trainer.devices",
+}  # fmt: skip
 LIST = Field(strict=False, min_length=1)
 Beta = Annotated[float, Field(ge=0, lt=1)]
 SmallCount = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
@@ -100,7 +93,15 @@ class EncodingConfig(Section, extra="allow"):
         return self.model_dump()
 
 
-class ExtensionConfig(Section, extra="allow"):
+class Parameters(Section, extra="allow"):
+    """A section with the parameters of a class beside its own settings."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class ExtensionConfig(Parameters):
     """The class of the method in `_target_`, its parameters, and the settings of training under it."""
 
     paper: str | None = None  # authors and year
@@ -109,12 +110,8 @@ class ExtensionConfig(Section, extra="allow"):
     finetune_length: Count | None = None  # tokens; null: the training length
     finetune_learning_rate: Quantity = 5e-4
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
 
-
-class OptimizerConfig(Section, extra="allow"):
+class OptimizerConfig(Parameters):
     """The optimizer; settings that are not declared here are parameters of the class in `_target_`."""
 
     matrices: Literal["adamw", "muon"]  # of the layers
@@ -125,12 +122,8 @@ class OptimizerConfig(Section, extra="allow"):
     final: Share  # of the learning rate, at the last step
     clip: Annotated[float, Field(ge=0, le=1e6)] | None  # largest gradient norm; 0 or null: any
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
 
-
-class TrainerConfig(Section, extra="allow"):
+class TrainerConfig(Parameters):
     """The settings of the training, and any other flag of Lightning's Trainer."""
 
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps"]
@@ -153,15 +146,14 @@ class TrainerConfig(Section, extra="allow"):
             if name in ELSEWHERE:
                 raise UsageError(f"trainer.{name} is set by {ELSEWHERE[name]}.")
             if name not in trainer_flags():
-                known = [f"trainer.{key}" for key in {*TrainerConfig.model_fields, *trainer_flags()}]
-                hint = did_you_mean(f"trainer.{name}", sorted(known))
-                raise UsageError(f"There is no setting 'trainer.{name}'.{hint}")
+                known = [f"trainer.{key}" for key in (*TrainerConfig.model_fields, *sorted(trainer_flags()))]
+                raise UsageError(no_setting(f"trainer.{name}", known))
         return self
 
     @property
     def flags(self) -> dict[str, Any]:
         """Return the other flags of Lightning's Trainer."""
-        return dict(self.model_extra or {})
+        return self.parameters
 
     def step(self, share: float) -> int:
         """Return the step at a share of the training."""
@@ -225,22 +217,3 @@ class EvaluationConfig(Section):
                 raise UsageError(f"{text} of training must lie between 1 and {LONGEST:,}.")
             return lengths
         return sorted(set(self.lengths))
-
-
-class WandbConfig(Section):
-    mode: Literal["auto", "online", "offline", "disabled"]
-    project: Annotated[str, Field(pattern=r"^[^/\\#?%:]{1,128}$")] | None  # what W&B takes
-    entity: str | None
-    name: str | None = None
-    group: str | None = None
-    tags: Names = ()
-    artifact: bool = False  # keep the weights with the run
-
-
-class ChosenNames(Section):
-    """The names for results: those of the chosen files of `conf/`, unless the user gives others."""
-
-    model: Name
-    encoding: Name
-    extension: Name
-    data: Name

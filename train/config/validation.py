@@ -2,29 +2,22 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from reprlib import repr as shortened
 from typing import Annotated, Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
+from conf.choices import content, files
 from conf.errors import UsageError
 
 Natural = Annotated[int, Field(ge=1, lt=1 << 31)]
 Quantity = Annotated[float, Field(ge=1e-9, le=1e6)]
-KINDS = {  # what each type of error of Pydantic's wants
-    "int_type": "a valid integer", "int_parsing": "a valid integer", "int_from_float": "a valid integer",
-    "float_type": "a valid number", "float_parsing": "a valid number", "finite_number": "a finite number",
-    "bool_type": "a valid boolean", "bool_parsing": "a valid boolean", "string_type": "a valid string",
-    "list_type": "a valid list", "tuple_type": "a valid list", "dict_type": "a valid mapping",
-    "model_type": "a valid mapping", "literal_error": "{expected}", "none_required": "null",
-    "greater_than": "greater than {gt:g}", "greater_than_equal": "greater than or equal to {ge:g}",
-    "less_than": "less than {lt}", "less_than_equal": "less than or equal to {le:g}",
-    "string_pattern_mismatch": "like the pattern {pattern}", "multiple_of": "a multiple of {multiple_of}",
-    "is_instance_of": "of the kind {class}",
-}  # fmt: skip
 STRICT = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+DETAIL = re.compile(r" or instance of \w+| after validation, not .*")  # of Pydantic's messages
+IN_YAML = {"valid tuple": "valid list", "valid dictionary": "valid mapping", "None": "null"}
 
 
 class Section(BaseModel):
@@ -33,39 +26,43 @@ class Section(BaseModel):
     model_config = STRICT | ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
-    def of(cls, settings: Mapping[str, object]) -> Self:
+    def of(cls, settings: Mapping[str, object], prefix: str = "") -> Self:
         """Return the section. Raise UsageError, with name, value and allowed values, if a setting does not
-        fit."""
+        fit. The names in the sentence begin with `prefix`."""
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
-            raise UsageError(first_fault(error, cls, settings)) from None
+            raise UsageError(first_fault(error, cls, settings, prefix)) from None
 
 
 def check_value(key: str, value: Any, annotation: Any) -> None:
     """Raise UsageError if a value does not fit its annotation."""
-    try:
-        TypeAdapter(annotation, config=STRICT).validate_python(value)
-    except ValidationError as error:
-        raise UsageError(f"{key}={as_setting(value)} {allowed(error.errors())}.") from None
+    fields: dict[str, Any] = {key: (annotation, ...)}
+    create_model(key, __base__=Section, **fields).of({key: value})
 
 
-def first_fault(error: ValidationError, section: type[Section], settings: Mapping[str, object]) -> str:
+def first_fault(error: ValidationError, kind: type[Section], settings: Any, prefix: str) -> str:
     """Return a sentence about the first setting that does not fit."""
     first = error.errors()[0]
-    path = path_of(first, section)
-    key = ".".join(path)
+    path = path_of(first, kind)
+    key = prefix + ".".join(path)
     match first["type"]:
         case "value_error":
             return str(first["ctx"]["error"])
         case "missing":
             return f"{key} must be given: add {key}=..."
         case "extra_forbidden":
-            return f"There is no setting '{key}'.{did_you_mean(key, keys(section))}"
-    value: Any = settings
+            return no_setting(key, keys(kind, prefix))
     for part in path:
-        value = value[part]
-    return f"{key}={as_setting(value)} {allowed(e for e in error.errors() if path_of(e, section) == path)}."
+        settings = settings[part]
+    faults = [each for each in error.errors() if path_of(each, kind) == path]
+    if len(faults) > 1:  # Pydantic leaves out entries that are wrong themselves
+        faults = [each for each in faults if each["type"] != "too_short" or not each["input"]]
+    demands = [DETAIL.sub("", each["msg"].partition(" should ")[2]) for each in faults]
+    text = " or ".join(dict.fromkeys(demands))
+    for word, yaml in IN_YAML.items():
+        text = text.replace(word, yaml)
+    return f"{key}={as_setting(settings)} should {text}.".replace(" or be ", " or ")
 
 
 def detail(error: ValidationError) -> str:
@@ -89,26 +86,6 @@ def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
     return path
 
 
-def allowed(errors: Iterable[ErrorDetails]) -> str:
-    """Return all that a setting may be: should be a valid integer or 'auto'."""
-    kinds = dict.fromkeys(kind for error in errors if (kind := kind_of(error)))
-    return f"should {' or '.join(kinds)}".replace(" or be ", " or ")
-
-
-def kind_of(error: ErrorDetails) -> str | None:
-    """Return what an error of Pydantic demands, by its type and context; None if another error says more."""
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "too_short":
-        count = context["min_length"]
-        is_cut = len(error["input"]) >= count  # Pydantic leaves out entries that are wrong themselves
-        return None if is_cut else "have at least one entry" if count == 1 else f"have {count} entries"
-    if kind == "too_long":
-        return f"have {context['max_length']} entries"
-    if kind in KINDS:
-        return f"be {KINDS[kind].format(**context)}"
-    return f"be what {kind} asks for"
-
-
 def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
     """Return the dotted names of all settings of a section."""
     for name, field in section.model_fields.items():
@@ -121,6 +98,17 @@ def as_setting(value: Any) -> str:
     """Return a value as the command line takes it, shortened if it is long."""
     text = value if isinstance(value, str) else json.dumps(value).replace('"', "").replace(", ", ",")
     return text if len(text) < 300 else f"{text[:300]}..."
+
+
+def no_setting(key: str, known: Iterable[str]) -> str:
+    """Return a sentence about a setting that does not exist, with the choices of its group that have it, or
+    the name that was probably meant."""
+    group, _, name = key.partition(".")
+    contents = {choice: content(group, choice) for choice in files(group)}
+    owners = [choice for choice, settings in contents.items() if name in (settings.get(group) or settings)]
+    if owners and name:
+        return f"There is no setting '{key}'. It is a setting of {group}={', '.join(owners[:3])}."
+    return f"There is no setting '{key}'.{did_you_mean(key, known)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,1 +1,1 @@
-"""Causes of a loss that rises past the training length: `python -m train.diagnose run=...`"""
+"""Causes of a loss that rises past the training length: `yardstick diagnose run=...`"""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from models.encoding import Encoding
 from models.gpt import GPT
-from models.registry import encoding_fits, encodings_under, extend, names, needs_more, read, with_seed
+from models.registry import encoding_fits, encodings_under, extend, needs_more, read, with_seed
 from train.config.run_id import finetuning_id_of
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
@@ -21,17 +21,21 @@ def selected_extensions(config: Config, encodings: Sequence[Encoding]) -> Select
     """Return the extensions to evaluate under: none, for comparison; the chosen one; and
     `evaluation.extensions`."""
     requested = config.evaluation.named
-    fitting = [name for name in names("extension") if any(encoding_fits(name, e) for e in encodings)]
     if isinstance(config.evaluation.extensions, str):  # a group, of which what fits is meant
-        requested = tuple(name for name in requested if name in fitting and not needs_more(name))
+        requested = tuple(name for name in requested if fits_any(name, encodings) and not needs_more(name))
     result = {}
     for name in ("none", config.names.extension, *requested):
-        if name not in fitting:
+        if not fits_any(name, encodings):
             extend(name, encodings[0])  # an error that names the encodings that fit
         is_chosen = name == config.names.extension  # by the command line, not its file alone
         settings = config.extension.model_dump() if is_chosen else read("extension", name)
         result[name] = ExtensionConfig.of(with_seed(settings, config.seed))
     return result
+
+
+def fits_any(name: str, encodings: Sequence[Encoding]) -> bool:
+    """Return whether an extension fits one of the encodings."""
+    return any(encoding_fits(name, encoding) for encoding in encodings)
 
 
 def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_id: str) -> dict[str, GPT]:

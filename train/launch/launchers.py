@@ -5,10 +5,8 @@ Each job has its settings from the start; the launcher waits for all, and one th
 
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 from types import ModuleType
@@ -26,11 +24,12 @@ from train.config.compose import config_of
 from train.config.run_id import name_of, run_id_of
 from train.config.schema import Config
 from train.launch.resources import Share, width
-from train.launch.scheduler import JobProcess, run_all
-from train.launch.sweep import Job, JobError, Sweep
+from train.launch.scheduler import JobProcess, Start, run_all
+from train.launch.slurm import SlurmProcess, open_array
+from train.launch.sweep import Job, JobError, Multirun
 from train.launch.worker import run_worker
 from train.results.rows import read_rows
-from train.results.run_folder import RESULTS
+from train.results.run_folder import RESULTS, has_gaps
 from train.results.summary_table import objective
 from train.runtime.signals import block_sigint
 
@@ -44,10 +43,11 @@ class LocalLauncher(Launcher):
     every = 0.05  # seconds between two looks at the jobs
 
     def __init__(self, **options: Any) -> None:
-        self.options = {key: plain(value) for key, value in options.items()}
+        containers = {key: value for key, value in options.items() if OmegaConf.is_config(value)}
+        self.options = options | {key: OmegaConf.to_container(value) for key, value in containers.items()}
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        self.context, self.sweep, self.config = hydra_context, cast(Sweep, task_function), config
+        self.context, self.sweep, self.config = hydra_context, cast(Multirun, task_function), config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Run jobs until all have ended, and return what a sweeper is to lower: their losses."""
@@ -58,8 +58,10 @@ class LocalLauncher(Launcher):
         if jobs[0].config.report is not None:
             function("report", jobs[0].config.report)  # an error before the jobs, not after them
         self.sweep.add(jobs)
-        run_all(jobs, self)
-        return [returned(job) for job in jobs]
+        missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
+        if missing:
+            run_all([*missing.values()], self.open([*missing.values()]), self.width, self.every)
+        return [returned_value(job) for job in jobs]
 
     def job(self, overrides: list[str], number: int) -> Job:
         """Return a job with its settings, named by what determines its results."""
@@ -69,10 +71,8 @@ class LocalLauncher(Launcher):
         with read_write(composed.hydra), open_dict(composed):
             composed.hydra.job.id, composed.hydra.job.num = str(number), number
             composed.hydra.job_logging.root.handlers = ["console"]  # which goes to the log of the job
-            if not composed.hydra.sweep.subdir:
-                composed.hydra.sweep.subdir = name_of(config, run_id)
-            folder = Path(composed.hydra.sweep.dir, composed.hydra.sweep.subdir).absolute()
-            composed.hydra.run.dir = str(folder)  # for the processes that Lightning starts
+        subdir = composed.hydra.sweep.subdir or name_of(config, run_id)
+        folder = Path(composed.hydra.sweep.dir, subdir).absolute()
         return Job(config, overrides, folder, run_id, composed)
 
     def width(self, config: Config) -> int:
@@ -80,7 +80,7 @@ class LocalLauncher(Launcher):
         return width(config)
 
     @contextmanager
-    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], JobProcess]]:
+    def open(self, jobs: list[Job]) -> Iterator[Start]:
         """Yield the function that starts a job."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(PRELOADED)
@@ -108,73 +108,20 @@ class SlurmLauncher(LocalLauncher):
         return len(self.sweep.jobs)
 
     @contextmanager
-    def open(self, jobs: list[Job]) -> Iterator[Callable[[Job, Share], JobProcess]]:
-        if find_spec("submitit") is None:
-            raise UsageError("hydra/launcher=slurm needs another package: pip install -e '.[launchers]'")
-        from submitit import AutoExecutor
-
-        options = self.options | tasks(self.options, jobs)
-        folder, shared = options.pop("submitit_folder"), AutoExecutor._valid_parameters()
-        named = {key if key in shared else f"slurm_{key}": value for key, value in options.items()}
-        try:
-            executor = AutoExecutor(folder, cluster="slurm")
-            executor.update_parameters(**named)
-        except Exception as error:  # submitit raises RuntimeError, NameError and its own
-            text = str(error).partition("\n")[0].rstrip(".")
-            raise UsageError(f"hydra/launcher=slurm cannot start: {text}.") from error
-        with executor.batch():
-            yield lambda job, share: SlurmProcess(executor.submit(run_worker, job, Share()))
-
-
-@dataclass(frozen=True)
-class SlurmProcess:
-    """The processes of a job on SLURM; their log and DONE say how they ended."""
-
-    job: Any  # of submitit
-
-    @property
-    def exitcode(self) -> int | None:
-        return 0 if self.job.done() else None
-
-    def terminate(self) -> None:
-        self.job.cancel(check=False)
-
-    kill = terminate
-
-
-def plain(value: Any) -> Any:
-    """Return an option without OmegaConf's containers, which submitit does not take."""
-    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+    def open(self, jobs: list[Job]) -> Iterator[Start]:
+        with open_array(self.options, jobs) as submit:
+            yield lambda job, share: SlurmProcess(submit(run_worker, job, Share()))
 
 
 def register_launchers() -> None:
     """Let Hydra find the launchers: it builds plugins of one package alone, which all projects share."""
-    plugins = Plugins.instance()
     sys.modules.setdefault("hydra_plugins", ModuleType("hydra_plugins"))
     sys.modules["hydra_plugins.yardstick"] = sys.modules[__name__]
     for launcher in (LocalLauncher, SlurmLauncher):
-        plugins.register(launcher)
+        Plugins.instance().register(launcher)
 
 
-def tasks(options: dict[str, Any], jobs: list[Job]) -> dict[str, int]:
-    """Return the options that follow from the settings of the jobs, which form one array."""
-    sizes = {(job.config.trainer.devices, job.config.trainer.num_nodes) for job in jobs}
-    (devices, nodes), *others = sizes
-    if others:
-        raise UsageError(
-            "Jobs on SLURM that differ in trainer.devices or trainer.num_nodes need a sweep each."
-        )
-    if not isinstance(devices, int) or devices < 1:
-        raise UsageError(f"trainer.devices={devices} should be a number on SLURM, which is asked for it.")
-    result = {"tasks_per_node": devices, "nodes": nodes}
-    if jobs[0].config.trainer.accelerator in ("gpu", "cuda"):
-        result["gpus_per_node"] = options["gpus_per_node"] or devices
-    if jobs[0].config.jobs != "auto":
-        result["array_parallelism"] = jobs[0].config.jobs
-    return result
-
-
-def returned(job: Job) -> JobReturn:
+def returned_value(job: Job) -> JobReturn:
     """Return what Hydra's sweepers read of a job: the value to lower, or an error."""
     if not job.is_done:
         return FailedJob(job.overrides, status=JobStatus.FAILED)

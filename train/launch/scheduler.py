@@ -15,7 +15,7 @@ from train.config.schema import Config
 from train.launch.resources import Share, share
 from train.launch.sweep import Job
 from train.results.rows import read_rows
-from train.results.run_folder import DONE, RESULTS, has_gaps
+from train.results.run_folder import DONE, RESULTS
 from train.results.summary_table import headline
 from train.runtime.progress import duration
 from train.runtime.signals import PATIENCE, ending
@@ -33,16 +33,7 @@ class JobProcess(Protocol):
     def kill(self) -> None: ...
 
 
-class JobLauncher(Protocol):
-    """What starts jobs."""
-
-    every: float  # seconds between two looks at the jobs
-
-    def width(self, config: Config) -> int:
-        """Return how many jobs run at a time."""
-
-    def open(self, jobs: list[Job]) -> AbstractContextManager[Callable[[Job, Share], JobProcess]]:
-        """Yield the function that starts a job."""
+Start = Callable[[Job, Share], JobProcess]
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ class Scheduler:
         self.bar = Progress(*columns, speed_estimate_period=1e9, disable=not sys.stdout.isatty())
         self.task = self.bar.add_task("", total=self.total)
 
-    def start(self, job: Job, side_by_side: int, start: Callable[[Job, Share], JobProcess]) -> None:
+    def start(self, job: Job, side_by_side: int, start: Start) -> None:
         """Start a job in a place that is free."""
         slot = min(set(range(side_by_side)) - {entry.slot for entry in self.running})
         job.folder.mkdir(parents=True, exist_ok=True)
@@ -110,21 +101,21 @@ class Scheduler:
             entry.process.kill()
 
 
-def run_all(jobs: list[Job], launcher: JobLauncher) -> None:
-    """Run the jobs that are not done, and wait for all of them."""
-    missing = list({job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}.values())
-    if not missing:
-        return
-    scheduler = Scheduler(len(missing))
+def run_all(
+    jobs: list[Job], opened: AbstractContextManager[Start], width: Callable[[Config], int], every: float
+) -> None:
+    """Run jobs, as many at a time as `width` allows, and look at them `every` so many seconds. What starts
+    them is `opened` only until the last has started."""
+    scheduler = Scheduler(len(jobs))
     with scheduler.bar:
         try:
-            with launcher.open(missing) as start:
-                for job in missing:
-                    while len(scheduler.running) >= (side_by_side := launcher.width(job.config)):
-                        scheduler.collect(launcher.every)
+            with opened as start:
+                for job in jobs:
+                    while len(scheduler.running) >= (side_by_side := width(job.config)):
+                        scheduler.collect(every)
                     scheduler.start(job, side_by_side, start)
             while scheduler.running:
-                scheduler.collect(launcher.every)
+                scheduler.collect(every)
         except BaseException:
             scheduler.stop()
             raise

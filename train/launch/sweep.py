@@ -12,10 +12,11 @@ from filelock import FileLock
 from omegaconf import DictConfig
 
 from conf.errors import UsageError
-from data.disk import atomic_write
+from train.config.cli import function, output_folder
+from train.config.compose import config_of
 from train.config.schema import Config
 from train.results.about import command_text
-from train.results.run_folder import is_done
+from train.results.run_folder import is_done, write_whole
 
 VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
 
@@ -40,16 +41,14 @@ class Job:
 
 
 @dataclass
-class Sweep:
+class Multirun:
     """The jobs that a launcher has been given; Hydra's own launchers call it for each of theirs."""
 
     jobs: list[Job] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __call__(self, root: DictConfig) -> float | None:
-        from train.config.cli import output_folder
-        from train.config.compose import config_of
-        from train.run import run_job
+        from train.run import run_job  # torch and lightning: not for the parent of a sweep
 
         return run_job(config_of(root), output_folder())
 
@@ -64,28 +63,33 @@ class Sweep:
         self.jobs += jobs
         write_index(self.jobs, self.started)
 
+    def report(self) -> int:
+        """Make the report of the sweep, and return the exit code of the command."""
+        if not self.jobs:
+            return 0
+        config, folder = self.jobs[0].config, self.jobs[0].folder.parent
+        if config.report is not None:
+            function("report", config.report)(folder)
+        return 0 if all(job.is_done for job in self.jobs) else 1
 
-def write_index(jobs: list[Job], started: datetime) -> Path:
-    """Write the list of a sweep's jobs next to their results, and return the folder of the sweep. Jobs of
-    earlier commands stay in it if they belong to the same experiment."""
+
+def write_index(jobs: list[Job], started: datetime) -> None:
+    """Write the list of a sweep's jobs next to their results. Jobs of earlier commands stay in it if they
+    belong to the same experiment."""
     folder = jobs[0].folder.parent
     folder.mkdir(parents=True, exist_ok=True)
-    listed = [
-        {
-            "name": job.folder.name, "folder": job.folder.name, "encoding": job.config.names.encoding,
-            "seed": job.config.seed, "overrides": job.overrides,
-        }
+    about = {"name": folder.name, "command": command_text(), "started": started.isoformat(timespec="seconds")}
+    entries = [
+        {"name": job.folder.name, "folder": job.folder.name, "encoding": job.config.names.encoding,
+         "seed": job.config.seed, "overrides": job.overrides}
         for job in jobs
     ]  # fmt: skip
-    about = {"name": folder.name, "command": command_text(), "started": started.isoformat(timespec="seconds")}
     with FileLock(folder / ".lock"):
-        content = about | {"jobs": [*earlier(folder, [job.overrides for job in jobs]), *listed]}
-        with atomic_write(folder / "sweep.json") as out:
-            out.write(json.dumps(content, indent=1).encode())
-    return folder
+        entries = [*earlier_entries(folder, [job.overrides for job in jobs]), *entries]
+        write_whole(folder / "sweep.json", json.dumps(about | {"jobs": entries}, indent=1))
 
 
-def earlier(folder: Path, commands: list[list[str]]) -> list[dict[str, Any]]:
+def earlier_entries(folder: Path, commands: list[list[str]]) -> list[dict[str, Any]]:
     """Return the jobs of earlier commands that belong to the experiment of these, and are none of them."""
     try:
         known = json.loads((folder / "sweep.json").read_text())["jobs"]

@@ -3,15 +3,11 @@
 import os
 import runpy
 import sys
+from typing import Any
 
-from hydra._internal.callbacks import Callbacks
-from hydra.core.utils import run_job as run_hydra_job
-from hydra.core.utils import setup_globals
-from hydra.types import HydraContext
-
-from train.config.cli import quoted
+from train.config.cli import quoted, run_in
 from train.config.compose import register
-from train.errors import command_line, log_traceback
+from train.errors import command_line
 from train.launch.resources import Share, cores
 from train.launch.sweep import Job
 from train.runtime.signals import end_with_parent
@@ -40,22 +36,20 @@ def run_worker(job: Job, share: Share) -> None:
         runpy.run_module("yardstick", run_name="__main__", alter_sys=True)
         return
     try:
-        run_job(job)
+        run_composed(job)
     except SystemExit as left:
         if "SUBMITIT_EXECUTOR" not in os.environ or int(left.code or 0) >= SIGNALLED:
             raise
 
 
-def run_job(job: Job) -> None:
-    """Run a job as Hydra does: with its settings in `.hydra`, and its logging."""
-    from train import run
+def run_composed(job: Job) -> None:
+    """Run a job with the settings that Hydra has composed."""
+    from train.run import run_job
 
-    def task(_: object) -> None:
-        with command_line(), log_traceback(job.folder):
-            run.run_job(job.config, job.folder, job.id)
+    def task(_: Any) -> float | None:
+        return run_job(job.config, job.folder, job.id)
 
     assert job.composed is not None
     register()
-    setup_globals()
-    context = HydraContext(config_loader=None, callbacks=Callbacks(job.composed))  # type: ignore[arg-type]
-    run_hydra_job(task, job.composed, "hydra.sweep.dir", "hydra.sweep.subdir", context)
+    with command_line():
+        run_in(job.folder, job.composed, task)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
-from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 import data
-from data.code import digest
+from data.code import short_digest
 from models.bounds import Count, Seed
 from models.registry import read
-from train.config.compose import register
+from train.config.cli import quoted
+from train.config.compose import compose_root
 from train.config.run_id import packages
 from train.config.sections import EvaluationConfig, ExtensionConfig, Name, OptimizerConfig, TrainerConfig
 from train.config.validation import Section
@@ -26,7 +26,6 @@ from train.errors import command_line
 from train.evaluation.evaluate import rows_and_scores
 from train.evaluation.model import EvaluatedModel
 from train.fit.processes import prepare_process
-from train.paths import CONF
 from train.public.checkpoint import Checkpoint, load_checkpoint, rotations
 from train.results.about import command_text, commit
 from train.results.rows import Identity, row_lines
@@ -57,21 +56,14 @@ class PublicConfig(Section):
 
 def public_config(overrides: list[str]) -> PublicConfig:
     """Return the settings of `conf/checkpoint.yaml` with overrides, of which `model` names the checkpoint."""
-    register()
     named = [item.removeprefix("model=") for item in overrides if item.startswith("model=")]
     overrides = [item for item in overrides if not item.startswith("model=")]
     overrides += [f"checkpoint={quoted(place)}" for place in named]
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        root = compose("checkpoint", overrides, return_hydra_config=True)
+    root = compose_root(overrides, "checkpoint")
     names = {group: root.hydra.runtime.choices[group] for group in ("extension", "data")}
     chosen = {key: value for key, value in root.items_ex(resolve=False) if key not in ("hydra", "names")}
     settings = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.create(chosen), resolve=True))
     return PublicConfig.of(settings | {"names": names})
-
-
-def quoted(text: str) -> str:
-    """Return a text in the syntax of Hydra's overrides."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def resolved_dtype(config: PublicConfig) -> torch.dtype:
@@ -109,7 +101,9 @@ def evaluate_checkpoint(config: PublicConfig) -> Path:
     run = Run(source, recipe, trainer, config.evaluation)
     windows = source.windows(config.evaluation.windows, max(run.lengths))
     identity_of = config.model_dump(mode="json", exclude={"outputs", "trainer", "checkpoint"})
-    run_id = digest([identity_of, checkpoint.digest, str(dtype), source.fingerprint, packages(), at_start])
+    run_id = short_digest(
+        [identity_of, checkpoint.digest, str(dtype), source.fingerprint, packages(), at_start]
+    )
     folder = outputs / "checkpoints" / checkpoint.name / f"{config.names.extension}-{run_id}"
     if is_done(folder, run_id):
         print(f"{folder} is done already.")

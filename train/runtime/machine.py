@@ -15,6 +15,7 @@ from models import cpu as native
 from models.ops.processor import bfloat16_by
 
 COMPILED = "TORCHINDUCTOR_CACHE_DIR"
+LIMITS = ("MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # of the instructions that libraries use
 
 
 def resolved_precision(requested: str, accelerator: str) -> str:
@@ -65,10 +66,14 @@ def peak_memory() -> int | None:
 
 
 def description() -> str:
-    """Return the machine in one line."""
+    """Return the machine in one line, with the instructions in use, on which the order of sums depends."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
     without = ", no C compiler" if native.lacks_compiler() else ""
-    return f"{processor()}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}{without}"
+    limits = "".join(f", {name}={os.environ[name]}" for name in LIMITS if name in os.environ)
+    used = f"{torch.backends.cpu.get_cpu_capability()}{limits}"
+    return (
+        f"{processor()}, {used}, {os.cpu_count()} cores, {gpu}, Python {platform.python_version()}{without}"
+    )
 
 
 def processor() -> str:
@@ -82,11 +87,10 @@ def compile_each(parts: Iterable[nn.Module]) -> None:
     """Compile parts in place, each as one graph, with a cache for this processor and instruction set.
 
     PyTorch's cache key lacks both. Loops written for AVX2 and compiled for AVX-512 take steps that are too
-    short, and write past the end; in the other direction they skip half of the numbers.
+    short, and write past the end; in the other direction they skip half of the numbers. PyTorch's own place,
+    in the system's temporary folder, may be another user's. Raise OSError if this one is.
     """
-    from torch._inductor.runtime.cache_dir_utils import cache_dir  # the compiler takes a second to import
-
-    folder = Path(cache_dir())
+    folder = Path(os.environ.get(COMPILED) or native.folder() / "inductor")
     name = re.sub(r"\W+", "_", f"{processor()} {torch.backends.cpu.get_cpu_capability()}")
     os.environ[COMPILED] = str(folder if folder.name == name else folder / name)
     for part in parts:

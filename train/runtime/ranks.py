@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
+from conf.errors import UsageError
+
 LAUNCHERS = (("RANK",), ("SLURM_PROCID", "NODE_RANK", "LOCAL_RANK"))
 """torchrun numbers all processes, SLURM too; Lightning's own launch numbers nodes, and processes of each."""
 ROUND = 60.0  # seconds of waiting for a lock, after which the other processes are told: their patience ends
@@ -64,4 +66,7 @@ def is_acquired(lock: FileLock, patience: float) -> bool:
         lock.acquire(timeout=patience)
     except Timeout:
         return False
+    except OSError as error:  # of the file system
+        reason = f"{lock.lock_file} cannot be locked: {error.strerror or error}"
+        raise UsageError(f"{reason}. Choose outputs= on a file system that has locks.") from error
     return True

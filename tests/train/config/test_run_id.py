@@ -12,7 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 
 from conf import choices
 from conf.errors import UsageError
-from data import code as data_code
+from data.code import ROOT
 from tests.composing import composed
 from train.build import build_gpt
 from train.config import run_id as cells
@@ -31,6 +31,7 @@ from train.config.sections import ExtensionConfig
 from train.config.trained_run import check_code
 from train.fit.checkpoints import weights_digest
 from train.paths import CONF
+from train.results.about import About
 
 FORMULA = "class Mine:\n    def forward(self):\n        return 2\n"
 
@@ -209,7 +210,7 @@ def test_an_edit_of_shared_code_is_another_run(
     before = code(config)
     root = tmp_path / "copy"
     for folder in ("models", "data", "train"):
-        shutil.copytree(data_code.ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(cells, "ROOT", root)
     assert code(config) == before
     for file, part in (
@@ -228,13 +229,13 @@ def test_an_edit_of_shared_code_is_another_run(
 
 def test_a_trained_model_is_evaluated_by_the_code_that_trained_it(mine: Path, small: list[str]) -> None:
     config = composed(*small, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine")
-    settings, trained = config.model_dump(mode="json"), code(config)
-    check_code(settings, trained, Path("run"))
+    about = About.model_construct(settings=config.model_dump(mode="json"), code=code(config))
+    check_code(about, Path("run"))
     mine.write_text(f'"""A docstring."""\n{FORMULA}')
-    check_code(settings, trained, Path("run"))
+    check_code(about, Path("run"))
     mine.write_text(FORMULA.replace("2", "3"))
     with pytest.raises(UsageError, match=r"encoding=mine, .* edited since run was trained: undo that, or"):
-        check_code(settings, trained, Path("run"))
+        check_code(about, Path("run"))
 
 
 def test_only_folders_of_conf_are_groups() -> None:

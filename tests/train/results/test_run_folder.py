@@ -14,7 +14,7 @@ from tests.composing import composed
 from tests.harm import flip, truncate
 from tests.train.conftest import SMALL
 from train.launch.scheduler import failure_text
-from train.launch.sweep import Job, Sweep
+from train.launch.sweep import Job, Multirun
 from train.results.rows import read_rows
 from train.results.run_folder import (
     DOCUMENTS,
@@ -120,9 +120,9 @@ def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Pa
 
 def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
     jobs = [Job(composed(*SMALL, f"seed={seed}"), [], tmp_path / "same", str(seed)) for seed in (0, 1)]
-    Sweep().add([jobs[0], jobs[0]])
+    Multirun().add([jobs[0], jobs[0]])
     with pytest.raises(ValueError, match=r"hydra\.sweep\.subdir gives different jobs the same folder"):
-        Sweep().add(jobs)
+        Multirun().add(jobs)
 
 
 def test_a_killed_job_is_reported_as_such(tmp_path: Path) -> None:

@@ -57,3 +57,14 @@ def test_without_a_compiler_nothing_is_started(
     run = ["encoding=rope", "trainer=cpu", f"outputs={tmp_path}"]
     assert "needs a C++ compiler" in mistake(*run, "trainer.compile=true")
     assert not list(tmp_path.glob("trained/*"))
+
+
+def test_the_cache_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(COMPILED, "")
+    compile_each([])
+    assert Path(os.environ[COMPILED]).is_relative_to(tmp_path)
+    (tmp_path / "yardstick").chmod(0o777)
+    monkeypatch.setenv(COMPILED, "")
+    with pytest.raises(OSError, match="not yours alone"):
+        compile_each([])

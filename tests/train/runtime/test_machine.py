@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from models.ops import processor
-from train.runtime.machine import resolved_precision
+from train.runtime.machine import description, resolved_precision
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_instructions_that_are_switched_off_do_not_count(monkeypatch: pytest.Mon
     monkeypatch.setenv("DNNL_MAX_CPU_ISA", "AVX2")
     assert resolved_precision("auto", "cpu") == "32-true"
     assert resolved_precision("bf16-mixed", "cpu") == "bf16-mixed"
+
+
+def test_the_machine_names_the_instructions_on_which_rounding_depends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert f", {torch.backends.cpu.get_cpu_capability()}" in description()
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    assert "MKL_CBWR=COMPATIBLE" in description()

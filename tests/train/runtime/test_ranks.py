@@ -1,8 +1,14 @@
 """One process writes for a run, whatever launched the processes."""
 
+import errno
+import fcntl
+import os
+from pathlib import Path
+
 import pytest
 
-from train.runtime.ranks import is_rank_zero
+from conf.errors import UsageError
+from train.runtime.ranks import is_rank_zero, locked
 
 LAUNCHED = [
     ("alone", {}, True),
@@ -29,3 +35,15 @@ def test_rank_zero(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert is_rank_zero() is expected
+
+
+def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (
+        pytest.raises(UsageError, match=r"\.lock cannot be locked: .* Choose outputs="),
+        locked(tmp_path, ""),
+    ):
+        pass
