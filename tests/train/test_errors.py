@@ -25,7 +25,7 @@ encoding.bse=3 | Did you mean 'encoding.base'?
 logger=cvs | There is no logger 'cvs'. Did you mean 'csv'?
 callbacks=early | There is no callback 'early'.
 trainer.detect=true | There is no setting 'trainer.detect'. Did you mean 'trainer.detect_anomaly'?
-trainer.gradient_clip_val=1 | trainer.gradient_clip_val is set by optimizer.clip.
+trainer.gradient_clip_val=1 | trainer.gradient_clip_val is set by optimizer.clip, the largest norm.
 trainer.max_time=abc | Lightning refuses the settings of trainer: `Timer(duration='abc')`
 trainer.strategy=dpd | Lightning refuses the settings of trainer: You selected an invalid strategy name
 methods= encoding=rope | methods= names no folder: give one, or leave it out.
