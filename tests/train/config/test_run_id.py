@@ -73,7 +73,7 @@ def test_what_decides_the_weights_is_in_the_id_of_a_training(override: str, smal
 
 def test_what_is_excluded_from_an_id_exists_and_has_a_reason() -> None:
     config = composed("data=flip_flop")
-    settings = config.model_dump() | {"data": composed("data=recall").data | config.named_data}
+    settings = config.model_dump() | {"data": composed("data=mqar").data | config.named_data}
     for key, reason in NOT_IN_TRAINING.items():
         section = settings
         for part in key.split("."):
