@@ -60,7 +60,7 @@ class Passkey(Data):
 
 
 class Needles(NamedTuple):
-    """What is hidden in a number of texts."""
+    """The needles of a number of texts."""
 
     keys: Tensor  # (B, N, key) ids
     others: Tensor  # (B, N, key) ids, keys that share no symbol with them

@@ -54,11 +54,11 @@ class Recall(Sequences):
 
     def row(self, length: int, pairs: int, draw: Generator) -> Row:
         """Return tokens, targets and the mask of answers of a sequence with so many pairs, each (length,)."""
-        most = pairs if self.fill else self.pairs[1]
-        if length % 2 or length < 4 * most or pairs >= self.symbols // 2:
+        room = pairs if self.fill else self.pairs[1]  # for pairs
+        if length % 2 or length < 4 * room or pairs >= self.symbols // 2:
             raise UsageError(
-                f"data={self.name} has no sequence of {length} tokens: with {most} pairs it needs at least "
-                f"{4 * most}, an even number, and more than {2 * most} symbols."
+                f"data={self.name} has no sequence of {length} tokens: with {room} pairs it needs at least "
+                f"{4 * room}, an even number, and more than {2 * room} symbols."
             )
         half, context = self.symbols // 2, 2 * pairs
         keys = 1 + draw.choice(half - 1, pairs, replace=False)

@@ -30,9 +30,9 @@ class Corpus(Documents):
         key = self.key(vocab)
 
         def fill(folder: Path) -> Record:
-            from data.text.prepare import prepare  # the tokenizers, which a warm cache does without
+            from data.text.prepare import prepare_corpus  # the tokenizers, which a warm cache does without
 
-            prepared = prepare(self, vocab, folder)
+            prepared = prepare_corpus(self, vocab, folder)
             if self.key(vocab) != key:
                 raise UsageError(f"data={self.name} changed while it was read ({self.origin()}): run again.")
             return asdict(prepared)

@@ -20,7 +20,7 @@ LOST = 0.01  # share of a text that may have no tokens
 log = logging.getLogger(__name__)
 
 
-def prepare(corpus: Documents, vocab: int, folder: Path) -> Prepared:
+def prepare_corpus(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     """Fill a folder with token ids, and with the number of bytes that each held-out token covers."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # all cores, also after a fork

@@ -167,13 +167,13 @@ def test_a_text_that_changes_between_its_digest_and_its_reading_is_refused(
     """Otherwise the new text would be kept under the digest of the old one."""
     from data.text import prepare as build
 
-    prepare = build.prepare
+    prepare = build.prepare_corpus
 
     def change(*arguments: Any) -> Any:
         CHANGES[name](books)
         return prepare(*arguments)
 
-    monkeypatch.setattr(build, "prepare", change)
+    monkeypatch.setattr(build, "prepare_corpus", change)
     with pytest.raises(ValueError, match="data=files changed while it was read"):
         opened(small, tmp_path / "cache")
     assert cache_files(tmp_path / "cache") == []

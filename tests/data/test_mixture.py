@@ -107,15 +107,6 @@ def test_a_key_is_hidden_in_the_text_itself(hidden: Mixed, stdlib: Text) -> None
     assert (batch.tokens[asks] == 512).sum(1).tolist() == [2] * 10
 
 
-def test_description(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
-    mixed = mixture()
-    assert mixed.trained_length is None
-    assert mixed.has_text
-    assert mixed.description == f"{stdlib.description}; with a share of 50%: {mixed.task.description}"
-    marks = {x.fingerprint for x in (mixed, mixture(), mixture(share=0.4), mixture("copy", 512 + 18), hidden)}
-    assert len(marks) == 4
-
-
 @pytest.mark.parametrize("name", ["python+recall", "python+passkey"])
 def test_the_files_are_of_the_parts_that_they_name(name: str, settings: Callable[..., dict]) -> None:
     chosen = settings(name)

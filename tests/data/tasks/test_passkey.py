@@ -122,17 +122,6 @@ def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
             ask()
 
 
-def test_description(passkey: Callable[..., Haystack]) -> None:
-    task = passkey()
-    assert task.vocab == 512 + OWN
-    assert (task.trained_length, task.has_text) == (None, False)
-    assert task.windows(4, 64) is None
-    assert task.description.startswith(
-        "passkey: keys of 5 out of 64 symbols, hidden in stdlib: Python source"
-    )
-    assert task.fingerprint == passkey().fingerprint != passkey(key=4).fingerprint
-
-
 def test_the_file_is_of_the_default_text() -> None:
     config, default = composed("data=passkey"), composed()
     assert config.data["text"] == default.data | {"name": "python"}

@@ -73,11 +73,6 @@ def test_blanks_instead_of_random_tokens(recall: Callable[..., Recall]) -> None:
     assert (problems.tokens == 0).sum(1).tolist() == [64 - 16 - 8] * 10
 
 
-def test_as_many_pairs_as_there_is_room_for(recall: Callable[..., Recall]) -> None:
-    task = recall(symbols=64, pairs=[16, 16])
-    assert set(check_pairs(task.batch(0, 64, 10, seed=0), 64)) == {16}
-
-
 @pytest.mark.parametrize("power", [0.01, 1])
 def test_distances_follow_the_power_law(power: float, recall: Callable[..., Recall]) -> None:
     """The expected distances are drawn one after the other, without replacement."""

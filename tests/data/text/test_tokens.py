@@ -60,18 +60,6 @@ def test_a_repeated_span_is_one_that_the_row_holds() -> None:
         assert row[again][-1] < again[0]
 
 
-def test_a_fraction_of_a_span_is_its_probability() -> None:
-    changed: dict[float, list[int]] = {1.0: [], 2.5: [], 3.0: []}
-    for spans, counts in changed.items():
-        for seed in range(400):
-            row = np.arange(1025)
-            repeat_spans(row, spans, np.random.default_rng(seed))
-            counts.append(int((np.diff(row) != 1).sum() + 1) // 2)  # each span has two ends
-    single, between, three = (float(np.mean(counts)) for counts in changed.values())
-    assert single < between < three
-    assert 0.3 < (between - single) / (three - single) < 0.9
-
-
 def test_every_start_can_be_drawn(stdlib: Text) -> None:
     """That includes the first and the last token of the stream."""
     end = len(stdlib.training) - 2
@@ -145,14 +133,6 @@ def test_a_window_knows_the_bytes_that_its_tokens_stand_for(stdlib: Text) -> Non
     windows = stdlib.windows(8, 64)
     for tokens, sizes in zip(windows.tokens, windows.sizes, strict=True):
         assert sizes.sum() == len(decoder.decode(tokens.tolist()).encode())
-
-
-def test_description_of_a_corpus(stdlib: Text) -> None:
-    assert stdlib.vocab == 512 > int(stdlib.training.max())
-    assert len(stdlib.fingerprint) == 64
-    assert stdlib.description.startswith("stdlib: Python source code of stdlib 3.")
-    assert f"held out: {len(stdlib.lengths)} documents" in stdlib.description
-    assert f"{stdlib.lengths.sum():,} tokens" in stdlib.description
 
 
 def test_passes_are_the_tokens_drawn_over_those_there_are(stdlib: Text) -> None:
