@@ -3,12 +3,10 @@
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
-from sweeps.dashboard import main, workspace
+from sweeps.dashboard import main
 
 pytestmark = pytest.mark.usefixtures("nobody")
 
@@ -65,28 +63,3 @@ def test_a_key_that_cannot_be_one_is_a_sentence(runs: Path, monkeypatch: pytest.
     monkeypatch.setenv("WANDB_API_KEY", "short")
     with pytest.raises(ValueError, match=r"WANDB_API_KEY invalid.*--offline"):
         main([str(runs)])
-
-
-def test_the_workspace_has_loss_against_length_and_a_band_over_seeds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The test knows the names of wandb-workspaces 0.4, and not what that makes of them."""
-    reports, spaces = ModuleType("v2"), ModuleType("workspaces")
-    for module, names in ((reports, ["LinePlot"]), (spaces, ["Section", "Workspace"])):
-        for name in names:
-            setattr(module, name, lambda **content: content)
-    monkeypatch.setitem(sys.modules, "wandb_workspaces", ModuleType("wandb_workspaces"))
-    monkeypatch.setitem(sys.modules, "wandb_workspaces.reports", ModuleType("reports"))
-    monkeypatch.setitem(sys.modules, "wandb_workspaces.reports.v2", reports)
-    monkeypatch.setitem(sys.modules, "wandb_workspaces.workspaces", spaces)
-    space: Any = workspace("someone", "yardstick")
-    assert (space["entity"], space["project"]) == ("someone", "yardstick")
-    plots = space["sections"][0]["panels"]
-    first = plots[0]
-    assert (first["x"], first["y"], first["log_x"]) == (
-        "extrapolation/length",
-        ["context/gain"],
-        True,
-    )
-    assert {(plot["groupby"], plot["groupby_rangefunc"]) for plot in plots} == {("encoding", "minmax")}
-    assert len({plot["title"] for plot in plots}) == len(plots)

@@ -9,6 +9,7 @@ import pytest
 
 from sweeps.charts.by_length import by_length
 from sweeps.charts.depths import by_depth, short_number
+from sweeps.compare import compare
 from sweeps.comparison import comparisons_of
 from sweeps.report.answers import setting
 from sweeps.results import load_sweep
@@ -135,6 +136,16 @@ def test_both_sides_stand_in_one_table_and_have_their_own_words(mixed: Path) -> 
     assert "How much higher the accuracy is with everything" in page
     for name in ("loss_by_length", "accuracy_by_length", "accuracy_by_depth"):
         assert f'data-figure="{name}"' in page
+
+
+def test_losses_of_models_that_also_answer_are_compared(mixed: Path) -> None:
+    """The default sweep has both; without metric= and protocol= it is the loss of the text."""
+    _, text = compare(["alibi", "rope", f"in={mixed}", "at=8x"])
+    assert text.startswith("loss, nats per token, under same_tokens;")
+    _, text = compare(["alibi", "rope", f"in={mixed}", "at=8x", "metric=accuracy"])
+    assert text.endswith(
+        "under answers; paired over shared seeds and documents. At the last line alibi is better."
+    )
 
 
 def test_accuracy_is_drawn_from_zero_to_one_with_chance(mixed: Path) -> None:
