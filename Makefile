@@ -21,7 +21,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup sweep study transfer claims train test test-fast check fuzz chaos cuda-dry-run golden bench report power dashboard gallery table audit sbom lock clean
+.PHONY: help setup sweep study transfer claims train test test-fast check fuzz chaos cuda-dry-run golden bench report power dashboard gallery site table audit sbom lock clean
 
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
@@ -92,8 +92,16 @@ dashboard: setup  ## the curves, in the terminal (wandb leet) or as a saved work
 gallery: setup  ## a picture of every method: outputs/gallery/index.html
 	@$(BIN)/python -m sweeps.gallery $(ARGS)
 
-table: setup  ## write the table of methods to docs/methods.md
+site: setup .venv/.docs  ## the documentation with a page for each method: outputs/site/index.html, which needs no network
+	@$(BIN)/mkdocs build --quiet --strict --config-file sweeps/site/mkdocs.yml && echo outputs/site/index.html
+
+.venv/.docs: .venv/.ready
+	@$(PIP) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'
+	@touch $@
+
+table: setup  ## write docs/methods.md from the code, and docs/which-encoding.md from the archived rows
 	@$(BIN)/python -m models.encodings > docs/methods.md
+	@$(BIN)/python -m sweeps.site > docs/which-encoding.md
 
 audit: .venv/audit  ## look up every locked package in the database of known vulnerabilities; exceptions and reasons: audit.txt
 	@.venv/audit/bin/pip-audit --strict --disable-pip --requirement requirements.lock $$(sed -n 's/^\([A-Z][A-Z0-9-]*\) .*/--ignore-vuln \1/p' audit.txt)
@@ -102,7 +110,7 @@ sbom: .venv/audit  ## write the software bill of materials (CycloneDX) to output
 	@mkdir -p outputs && .venv/audit/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-format JSON --output-file outputs/sbom.json
 
 lock: .venv/audit  ## lock constraints.txt with the hash of every archive in requirements.lock
-	@.venv/audit/bin/uv pip compile --quiet pyproject.toml --extra dev --extra checkpoints --constraint constraints.txt --universal --no-annotate \
+	@.venv/audit/bin/uv pip compile --quiet pyproject.toml --extra dev --extra checkpoints --extra docs --constraint constraints.txt --universal --no-annotate \
 		--generate-hashes --no-header --python-version 3.11 --output-file requirements.lock
 
 .venv/audit: .venv/.ready

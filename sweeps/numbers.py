@@ -63,3 +63,8 @@ def to_markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown, with all columns but the first aligned to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown with all columns aligned to the left."""
+    return to_markdown(heads, rows).replace("---:", "---")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,13 +30,13 @@ class Figure:
     name: str
     views: dict[str, Spec]
 
-    def svg(self) -> str:
-        """Return the first view, in the light theme."""
+    def svg(self, theme: Mapping[str, str] = LIGHT) -> str:
+        """Return the first view in the colours of a theme."""
         import vl_convert
 
         text = json.dumps(static_spec(next(iter(self.views.values()))) | {"config": CONFIG})
-        light = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], text)
-        return str(vl_convert.vegalite_to_svg(light, VEGA_LITE))
+        coloured = re.sub(r"var\(--(\w+)\)", lambda match: theme[match[1]], text)
+        return str(vl_convert.vegalite_to_svg(coloured, VEGA_LITE))
 
     def _repr_svg_(self) -> str:
         """Return the SVG for a notebook."""

@@ -1,0 +1,60 @@
+"""What the file of a method in `conf/` records: its settings, what it fits, and its paper."""
+
+import re
+from functools import cache
+
+from conf.choices import files
+from models import sources, table
+from models.registry import ABOUT, names, read
+
+fits_to = cache(table.fits)
+
+
+def settings(group: str, name: str) -> str:
+    """Return the file of a method without its origin and its head comment."""
+    lines = files(group)[name].read_text().splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("#", *(f"{key}:" for key in ABOUT))))
+
+
+def example(group: str, name: str) -> str:
+    """Return a command with the first parameter of a method."""
+    keys = [key for key, value in read(group, name).items() if not isinstance(value, dict | list)]
+    parameters = [key for key in keys if key not in ("_target_", *ABOUT)]
+    first = (
+        f" {group}.{parameters[0]}={table.setting_text(read(group, name)[parameters[0]])}"
+        if parameters
+        else ""
+    )
+    chosen = f"encoding={name}" if group == "encoding" else f"encoding={host(name)} extension={name}"
+    return f"yardstick {chosen}{first}"
+
+
+def host(extension: str) -> str:
+    """Return an encoding that an extension fits: RoPE if it does."""
+    fitting = [name for name in names("encoding") if fits_to(extension, name)]
+    return "rope" if "rope" in fitting else fitting[0]
+
+
+def fits(group: str, name: str) -> str:
+    """Return the extensions that fit an encoding, or the encodings that an extension fits."""
+    if group == "extension":
+        fitting = [f"[`{one}`](../encoding/{one}.md)" for one in names("encoding") if fits_to(name, one)]
+        is_every = len(fitting) == len(names("encoding"))
+        return "Fits every encoding." if is_every else f"Fits {', '.join(fitting)}."
+    fitting = [f"[`{one}`](../extension/{one}.md)" for one in names("extension") if fits_to(one, name)]
+    return f"Extensions that fit: {', '.join(fitting)}."
+
+
+def citation(group: str, name: str) -> str:
+    """Return a BibTeX entry with what the file of a method records; empty without a paper."""
+    paper, link = sources.paper_and_link(group, name)
+    who, _, year = paper.rpartition(", ")
+    if not who:
+        return ""
+    texts = sources.about(group, name), sources.comment(group, name)
+    is_author = " et al." in who or " and " in who or any(paper in text for text in texts)
+    field = f"author = {{{who.replace(' et al.', ' and others')}}}" if is_author else f"title = {{{who}}}"
+    fields = [field, f"year = {{{year}}}", f"url = {{{link}}}"]
+    if number := re.search(r"arxiv\.org/abs/([\d.]+)", link):
+        fields += [f"eprint = {{{number[1]}}}", "archivePrefix = {arXiv}"]
+    return "\n".join([f"@misc{{{name},", *(f"  {field}," for field in fields), "}"])

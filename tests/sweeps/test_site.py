@@ -1,0 +1,142 @@
+"""The site: a page for each method from code and rows, and links that lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from models.registry import names, read
+from sweeps.drawing.figure import DARK, LIGHT
+from sweeps.site.advice import advice_page, cheapest, find, goal_row
+from sweeps.site.figures import MARKS, curve_figure, picture_files
+from sweeps.site.links import broken, relink
+from sweeps.site.literature import claims
+from sweeps.site.methods import class_names, classes_of, equations
+from sweeps.site.origin import citation, example, fits, settings
+from sweeps.site.pages import MOVED, api_page, decisions_page, notebook_page
+from sweeps.site.settings import settings_page
+from tests.tolerance import agree_but_for_digits
+from train.config.schema import Config
+from train.config.sections import EvaluationConfig, ModelConfig
+from train.paths import ROOT
+
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+WRITTEN = {*MOVED.values(), "settings.md", "api.md"}
+EVERY = [(group, name) for group in ("encoding", "extension") for name in names(group)]
+
+
+@pytest.mark.parametrize(("group", "name"), EVERY)
+def test_every_method_has_an_equation(group: str, name: str) -> None:
+    classes = list(classes_of(read(group, name)))
+    assert len([*equations(classes)]) == len({*classes})
+    assert class_names(classes, name)
+
+
+def test_a_method_around_others_has_the_equations_of_all() -> None:
+    classes = list(classes_of(read("encoding", "irope")))
+    assert class_names(classes, "irope") == "Schedule · SlidingWindow · RoPE · NoPE"
+    assert [text.partition(":")[0] for text in equations(classes)] == [
+        "Schedule",
+        "SlidingWindow",
+        "RoPE",
+        "NoPE",
+    ]
+
+
+@pytest.mark.parametrize(
+    "page", [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=str
+)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    assert broken(page) == []
+
+
+def test_links_lead_to_pages_of_the_site_or_become_text() -> None:
+    text = "[a](docs/gpu.md#x) [b](sweeps) "
+    text += "![c](docs/figures/loss_by_length.svg) [d](docs/decisions) `[e](docs/gpu.md)`"
+    expected = "[a](gpu.md#x) b ![c](figures/loss_by_length.svg) [d](decisions/index.md) `[e](docs/gpu.md)`"
+    assert relink(text, ROOT / "README.md", "index.md", MOVED) == expected
+    text = "[up](../research.md) [out](../../README.md)"
+    expected = "[up](../research.md) [out](../index.md)"
+    assert relink(text, ROOT / "docs/study/README.md", "study/README.md", MOVED) == expected
+
+
+def test_the_navigation_has_every_page_of_docs() -> None:
+    text = (ROOT / "sweeps/site/mkdocs.yml").read_text()
+    listed = set(re.findall(r"([\w./-]+\.md)\b", yaml.dump(yaml.safe_load(text)["nav"])))
+    kept = {str(page.relative_to(ROOT / "docs")) for page in DOCS if page.parent.name != "decisions"}
+    assert listed == kept | WRITTEN
+
+
+def test_the_page_on_which_encoding_to_use_is_current() -> None:
+    """If this fails: make table."""
+    rounding = 0.0011  # of the last digit
+    agree_but_for_digits((ROOT / "docs/which-encoding.md").read_text(), advice_page(), abs=rounding)
+
+
+def test_the_best_of_a_goal_has_the_lowest_loss_of_its_rows() -> None:
+    rows = pd.read_parquet(ROOT / "docs/study/rows.parquet")
+    rows = rows.query(
+        "protocol == 'same_tokens' and metric == 'loss' and extension == 'none' and length == 1024"
+    )
+    means = rows.groupby("encoding").value.mean().drop("window_rope")
+    row = goal_row(find("", False), 4)
+    assert row[3] == f"`{means.idxmin()}`"
+    assert row[4].startswith(f"{means.min():.3f} [")
+    assert row[-1].startswith("3 seeds")
+
+
+def test_the_cheapest_is_the_fastest_in_training() -> None:
+    assert cheapest(["cope", "nope", "shaw"]).startswith("`nope`, 1.00")
+    assert cheapest(["no such method"]) == "–"
+
+
+def test_a_picture_is_drawn_in_the_colours_of_both_themes() -> None:
+    figure = curve_figure("alibi")
+    assert figure is not None
+    files = {path: content.decode() for path, content in picture_files("x", figure)}
+    assert LIGHT["c0"] in files["x.svg"]
+    assert DARK["c0"] in files["x-dark.svg"]
+    assert [mark for mark in MARKS.values() for text in files.values() if mark in text] == []
+    assert curve_figure("path") is None  # which no archive has
+
+
+def test_a_citation_invents_nothing() -> None:
+    assert citation("encoding", "rope").splitlines()[1:3] == [
+        "  author = {Su and others},",
+        "  year = {2021},",
+    ]
+    assert "title = {LeRoPE}" in citation("encoding", "lerope")  # whose file names no author
+    assert "author = {Chiang and Cholak}" in citation("extension", "log_n")
+    assert citation("encoding", "integer") == ""
+
+
+def test_a_page_has_the_settings_of_its_file_and_what_it_fits() -> None:
+    assert settings("encoding", "p_rope").startswith("_target_: models.encodings.p_rope.PRoPE\nbase: 10000\n")
+    assert example("extension", "yarn") == "yardstick encoding=rope extension=yarn extension.factor=auto"
+    assert "[`yarn`](../extension/yarn.md)" in fits("encoding", "rope")
+    assert "yarn" not in fits("encoding", "alibi")
+    assert fits("extension", "crop") == "Fits every encoding."
+
+
+def test_a_method_has_its_claims() -> None:
+    text = claims("encoding", "alibi")
+    assert "- **not reproduced here**, Q4: RoPE is better than ALiBi within the training length." in text
+    assert text.index("**reproduced here**") < text.index("**undecided**") < text.index("not tried here")
+    assert claims("encoding", "concatenated") == ""
+
+
+def test_the_reference_has_every_setting() -> None:
+    text = settings_page()
+    for prefix, section in (("", Config), ("model.", ModelConfig), ("evaluation.", EvaluationConfig)):
+        for name, field in section.model_fields.items():
+            is_nested = f"## `{name}`" in text
+            assert is_nested or f"| `{prefix}{name}` |" in text, (name, field)
+    assert str(ROOT) not in text
+
+
+def test_written_pages() -> None:
+    assert "::: models.effect.Effect" in api_page()
+    assert "(0020-protocols.md)" in decisions_page()
+    assert "```python\n" in notebook_page(ROOT / "docs/compare.ipynb")
