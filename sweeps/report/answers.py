@@ -49,8 +49,9 @@ def training_text(comparison: Comparison) -> str:
     repeats = sorted({float(run.facts.get("settings.data.repeat") or 0) for run in runs})
     if any(repeats):
         spans = " or ".join(f"{repeat:g}" for repeat in repeats)
+        spans, were = (f"{spans} spans", "were") if repeats != [1.0] else ("1 span", "was")
         lines.append(
-            f"Not natural: {spans} spans of every training sequence were repeated within it (data.repeat), "
+            f"Not natural: {spans} of every training sequence {were} repeated within it (data.repeat), "
             "which teaches copying; the evaluated text is as it was found."
         )
     if passes := [count for run in runs if (count := passes_of(run)) is not None]:
