@@ -28,8 +28,7 @@ COLOURS = {EARLY: "var(--c5)", DISTANCES: "var(--c2)", POSITIONS: "var(--c1)", P
 PANEL = """
 width: 150
 height: 120
-encoding:
-  x: {field: _times, type: nominal, sort: null, axis: {title: null, labelAngle: 0, ticks: false}}
+encoding: {x: {field: _times, type: nominal, sort: null, axis: {title: null, labelAngle: 0, ticks: false}}}
 layer:
   - transform: [{filter: "datum._kind === 'bar'"}]
     mark: {type: bar, clip: true}
@@ -40,10 +39,7 @@ layer:
         scale: {domain: $axis, nice: false}
         axis: {title: $title, tickCount: 5, domain: false}
       y2: {field: _end}
-      color:
-        field: part
-        scale: {domain: $parts, range: $colours}
-        legend: {orient: top, title: null}
+      color: {field: part, scale: {domain: $parts, range: $colours}, legend: {orient: top, title: null}}
       tooltip: {field: _tooltip}
   - transform: [{filter: "datum._kind === 'zero'"}]
     mark: {type: rule, size: 1.1}

@@ -31,11 +31,7 @@ layer:
         axis: {title: $y, grid: false, ticks: false, values: $heads, labelExpr: $labels, labelOverlap: false}
       x2: {field: _right}
       y2: {field: _below}
-      opacity:
-        field: share
-        type: quantitative
-        scale: $scale
-        legend: $legend
+      opacity: {field: share, type: quantitative, scale: $scale, legend: $legend}
       tooltip:
         - {field: layer}
         - {field: head}

@@ -34,10 +34,7 @@ layer:
         scale: {domain: $verdicts, range: [var(--c0), var(--c2), var(--c1), var(--mid)]}
         legend: {orient: top, title: null}
   - mark: {type: point, filled: true, size: 42, opacity: 1}
-    encoding:
-      x: {<<: *x, field: value}
-      color: *color
-      tooltip: {field: _tooltip}
+    encoding: {x: {<<: *x, field: value}, color: *color, tooltip: {field: _tooltip}}
 """
 
 
