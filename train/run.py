@@ -5,15 +5,18 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import torch
 from hydra.utils import instantiate
 
 import data
 from conf.errors import UsageError
+from data.source import Source
 from train.checks.dry_run import check_data, dry_run
 from train.config.run_id import Code, code, packages, run_id_of, training_id_of
 from train.config.schema import Config
+from train.config.validation import Section
 from train.context import Recipe, Run
 from train.evaluation.evaluate import kernels, rows_and_scores
 from train.evaluation.extensions import extended_models
@@ -88,15 +91,10 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         rows, scores = rows_and_scores(run, models, windows, training, identity)
         if not is_rank_zero():
             return
-        about = identity.model_dump() | {
-            "settings": config.model_dump(mode="json"), "corpus_description": source.description,
-            "passes": run.passes, "diverged": training.reason,
-            "code": code_at_start,
-            "command": command_text(),
-            "machine": machine.description(), "threads": torch.get_num_threads(),
+        about = record(identity, config, source, started) | {
+            "passes": run.passes, "diverged": training.reason, "code": code_at_start,
             "trained_with": training.model_dump(include=set(Conditions.model_fields)),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seconds": time.perf_counter() - started, "training": training.id, "history": training.history,
+            "training": training.id, "history": training.history,
         }  # fmt: skip
         names = ["final.ckpt", *(file.name for file in files[1:])]
         kept = dict(zip(names, files, strict=False))
@@ -106,6 +104,15 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
         tracker.log_results(folder, rows, folder / "final.ckpt" if config.wandb.artifact and files else None)
         write_done(folder, run_id)
         log.info("%s\nResults in %s", summary_table(rows), folder)
+
+
+def record(identity: Identity, settings: Section, source: Source, started: float) -> dict[str, Any]:
+    """Return what `run.json` holds of any run that began at `started` of `time.perf_counter`."""
+    return identity.model_dump() | {
+        "settings": settings.model_dump(mode="json"), "corpus_description": source.description,
+        "command": command_text(), "machine": machine.description(), "threads": torch.get_num_threads(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": time.perf_counter() - started,
+    }  # fmt: skip
 
 
 def reading(passes: float) -> str:

@@ -20,13 +20,27 @@ def lower_bound(
 ) -> float | None:
     """Return the smallest base from `start` on, to 0.05 %, for which B is nowhere negative below `length`;
     None if there is none. `frequencies` gives the radians per position of a base, (D/2,)."""
-    base, witnesses, distance = start, [float(length - 1)], np.arange(length, dtype=np.float64)
+    base, witnesses = start, [float(length - 1)]
     while base < LARGEST:
         theta = frequencies(base)
         if np.cos(np.outer(witnesses[-WITNESSES:], theta)).sum(-1).min() >= 0:
-            similarity = sum(np.cos(distance * frequency) for frequency in theta)
-            if np.min(similarity) >= 0:
+            advantage = similarity(theta, length)
+            if advantage.min() >= 0:
                 return base
-            witnesses.append(float(np.argmin(similarity)))
+            witnesses.append(float(advantage.argmin()))
         base *= STEP
     return None
+
+
+def similarity(frequencies: NDArray[np.float64], length: int, still: int = 0) -> NDArray[np.float64]:
+    """Return B at the distances 0 ... `length` - 1; each of `still` pairs that do not turn adds 1."""
+    distance, total = np.arange(length, dtype=np.float64), np.full(length, float(still))
+    for frequency in frequencies:
+        total += np.cos(distance * frequency)
+    return total
+
+
+def longest_retrieval(frequencies: NDArray[np.float64], still: int, longest: int) -> int:
+    """Return the context, at most `longest`, within which B is nowhere negative."""
+    negative = np.flatnonzero(similarity(frequencies, longest, still) < 0)
+    return int(negative[0]) if len(negative) else longest

@@ -1,22 +1,20 @@
-"""What the positions of a checkpoint mean:  yardstick audit config.json
+"""Audit of a config.json without weights: `yardstick audit config.json`.
 
-Print the base, the pairs that never complete a turn in training, the context that the base allows, and what
-transformers, vLLM and llama.cpp make of the file. The exit code is 1 if engines differ or the file
+The page has the base, the pairs that never complete a turn in training, the context that the base allows, and
+what transformers, vLLM and llama.cpp make of the file. The exit code is 1 if engines differ or the file
 contradicts itself. `--json` prints the same as JSON.
 """
 
 import json
 import math
-import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from conf.errors import UsageError
-from train.errors import command_line
-from train.public.findings import Finding, findings_of
+from train.diagnostics.base import longest_retrieval
+from train.public.findings import ConfigFinding, findings_of
 from train.public.rope_parameters import Rope, read_config, ropes_of
 
 
@@ -34,10 +32,10 @@ class Rotations:
     factor: float
     attention_factor: float
     longest_retrieval: int  # tokens up to which the base lets a query prefer a similar key (Men et al.)
-    findings: tuple[Finding, ...]
+    findings: tuple[ConfigFinding, ...]
 
 
-def rotations_of(config: dict[str, Any], rope: Rope) -> Rotations:
+def rotations_of(config: Mapping[str, Any], rope: Rope) -> Rotations:
     """Return the facts about one rope at its promised context."""
     frequencies, factor = rope.frequencies(rope.context)
     trained = replace(rope, kind="default").frequencies(rope.trained)[0]
@@ -56,20 +54,7 @@ def rotations_of(config: dict[str, Any], rope: Rope) -> Rotations:
     )
 
 
-def longest_retrieval(frequencies: "np.ndarray[Any, Any]", still: int, longest: int) -> int:
-    """Return the context, at most `longest`, within which sum_f cos(m theta_f) is nowhere negative; each of
-    `still` pairs that do not turn adds 1.
-
-    Men et al. (2024, https://arxiv.org/abs/2405.14591): beyond it a query no longer prefers a similar key.
-    """
-    distance, total = np.arange(longest, dtype=np.float64), np.full(longest, float(still))
-    for frequency in frequencies:
-        total += np.cos(distance * frequency)
-    negative = np.flatnonzero(total < 0)
-    return int(negative[0]) if len(negative) else longest
-
-
-def page(parts: list[Rotations]) -> str:
+def text_of(parts: list[Rotations]) -> str:
     """Return one page of text; its first line is the answer."""
     count = sum(len(part.findings) for part in parts)
     subject = "One setting is" if count == 1 else f"{count} settings are"
@@ -80,11 +65,11 @@ def page(parts: list[Rotations]) -> str:
             reached = f"{part.longest_retrieval:,} tokens, not {part.context:,}"
             lines.append(f"The base lets a query find a similar key up to {reached}.")
     for part in parts:
-        lines += ["", *described(part)]
+        lines += ["", *lines_of(part)]
     return "\n".join(lines)
 
 
-def described(part: Rotations) -> list[str]:
+def lines_of(part: Rotations) -> list[str]:
     """Return the lines about layers of one type."""
     scaling = "" if part.rope_type == "default" else f" by {part.factor:g}"
     lines = [
@@ -98,7 +83,7 @@ def described(part: Rotations) -> list[str]:
         lines.append(f"  cos and sin x {part.attention_factor:.7g}, logits x {part.attention_factor**2:.7g}")
     for finding in part.findings:
         lines += ["", f"  {finding.text} ({finding.reach})", f"    {finding.size}"]
-        lines += [f"    {engine}: {what}" for engine, what in finding.engines]
+        lines += [f"    {engine}: {behaviour}" for engine, behaviour in finding.engines.items()]
         lines.append(f"    source: {finding.source}")
     return lines
 
@@ -108,20 +93,19 @@ def audit(path: Path) -> list[Rotations]:
 
     Raise UsageError if the file is no configuration, or one without rotary positions.
     """
-    config = read_config(path)
+    return rotations_of_all(read_config(path))
+
+
+def rotations_of_all(config: Mapping[str, Any]) -> list[Rotations]:
+    """Return the facts and findings about the rotations of each type of layer."""
     return [rotations_of(config, rope) for rope in ropes_of(config)]
 
 
-def entry() -> None:
-    """Run `yardstick audit`."""
-    with command_line(__doc__):
-        paths = [argument for argument in sys.argv[1:] if argument != "--json"]
-        if len(paths) != 1:
-            raise UsageError("Name one configuration: yardstick audit path/to/config.json")
-        parts = audit(Path(paths[0]))
-        print(json.dumps([asdict(part) for part in parts], indent=1) if "--json" in sys.argv else page(parts))
-        sys.exit(1 if any(part.findings for part in parts) else 0)
-
-
-if __name__ == "__main__":
-    entry()
+def main(words: Sequence[str]) -> int:
+    """Print the page of the configuration that a command line names, and return the exit code."""
+    paths = [word for word in words if word != "--json"]
+    if len(paths) != 1:
+        raise UsageError("Name one configuration or model: yardstick audit path/to/config.json, or model=...")
+    parts = audit(Path(paths[0]))
+    print(json.dumps([asdict(part) for part in parts], indent=1) if "--json" in words else text_of(parts))
+    return 1 if any(part.findings for part in parts) else 0

@@ -1,19 +1,20 @@
 """Checkpoints of transformers: a folder, a name on the Hub, or a GGUF file."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
 
 from conf.errors import UsageError
 from data.disk import atomic_write
 from train.fit.checkpoints import weights_digest
 from train.public.model import PublicModel, public_model
-from train.public.rope_parameters import Rope, ropes_of
+from train.public.rope_parameters import Rope, read_config, ropes_of
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl")
 SAFE: dict[str, Any] = {"trust_remote_code": False}
@@ -41,9 +42,10 @@ def load_checkpoint(place: str, dtype: torch.dtype, folder: Path, length: int | 
 
     Raise UsageError if it is none, if it would run code of its own, or if our attention changes its logits.
     """
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     path = Path(place)
-    if path.is_dir():
-        check_folder(path)
+    check_place(path)
     file = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
     origin = str(path.parent) if file else place
     try:
@@ -52,7 +54,7 @@ def load_checkpoint(place: str, dtype: torch.dtype, folder: Path, length: int | 
         inner = AutoModelForCausalLM.from_pretrained(origin, dtype=dtype, **file, **weights, **SAFE)
         tokenizer = AutoTokenizer.from_pretrained(origin, **file, **SAFE)
         text = tokenizer.backend_tokenizer.to_str()
-    except (OSError, ValueError, KeyError, AttributeError, ImportError) as error:
+    except Exception as error:  # of transformers, tokenizers, safetensors and gguf, which share no class
         reason = " ".join(str(error).split())[:300]
         raise UsageError(f"model={place} cannot be loaded by transformers: {reason}") from None
     ropes = ropes_of(config.get_text_config().to_dict())
@@ -66,8 +68,24 @@ def load_checkpoint(place: str, dtype: torch.dtype, folder: Path, length: int | 
     return Checkpoint(path.stem if file else path.name, model, tuple(ropes), written, weights_digest(inner))
 
 
-def check_folder(path: Path) -> None:
-    """Raise UsageError if a folder has its weights in pickles alone, which may run code."""
+def configuration(place: str) -> Mapping[str, Any]:
+    """Return the configuration of the checkpoint at a place, as its file has it."""
+    path = Path(place)
+    if path.is_dir():
+        return read_config(path)
+    file = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
+    config = AutoConfig.from_pretrained(str(path.parent) if file else place, **file, **SAFE)
+    return cast(Mapping[str, Any], config.get_text_config().to_dict())
+
+
+def check_place(path: Path) -> None:
+    """Raise UsageError if a path leads nowhere, so that no path is looked up on the Hub, or to a folder with
+    its weights in pickles alone, which may run code."""
+    is_path = path.is_absolute() or path.suffix == ".gguf" or len(path.parts) != 2
+    if is_path and not path.exists():
+        raise UsageError(
+            f"There is no {path}: name a folder, a .gguf file, or organisation/model of the Hub."
+        )
     pickles = [file for pattern in PICKLES for file in path.glob(pattern)]
     if pickles and not any(path.glob("*.safetensors")):
         raise UsageError(

@@ -33,7 +33,7 @@ ALLOWED = {torch.float32: 1e-3, torch.bfloat16: 3e-2}  # root mean square of dif
 
 @dataclass(frozen=True)
 class Assignment:
-    """What one layer does in this pass."""
+    """The work of one layer in this pass."""
 
     effect: Effect
     number: int  # of its encoding
@@ -50,7 +50,7 @@ class PublicModel(nn.Module):
     def __init__(self, inner: PreTrainedModel, ropes: Sequence[Rope]) -> None:
         super().__init__()
         self.inner, self.backbone = inner, inner.base_model
-        self.head = Head(inner)
+        self.head = OutputHead(inner)
         self.layers = [module for module in inner.modules() if is_attention(module)]
         config = text_config(inner)
         types = getattr(config, "layer_types", None) or []
@@ -120,7 +120,7 @@ class PublicModel(nn.Module):
         return cast(Tensor, self.backbone(input_ids=tokens, use_cache=False).last_hidden_state)
 
 
-class Head(nn.Module):
+class OutputHead(nn.Module):
     """The output layer of a checkpoint, with the scale or cap of its logits."""
 
     def __init__(self, inner: PreTrainedModel) -> None:
@@ -151,7 +151,7 @@ class Unrotated(nn.Module):
         return torch.ones_like(cos), torch.zeros_like(sin)
 
 
-def attention(
+def layer_attention(
     module: nn.Module, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, **given: Any
 ) -> tuple[Tensor, None]:
     """Return the output (B, T, H, D) of one layer, as transformers asks for it, from q (B, H, T, D)."""
@@ -197,7 +197,7 @@ def public_model(inner: PreTrainedModel, ropes: Sequence[Rope]) -> PublicModel:
     tokens = torch.arange(PROBE)[None] * 7 % text_config(inner).vocab_size
     with torch.no_grad():
         expected = inner(input_ids=tokens, use_cache=False).logits.float()
-        AttentionInterface.register(NAME, attention)
+        AttentionInterface.register(NAME, layer_attention)
         AttentionMaskInterface.register(NAME, lambda *args, **kwargs: None)
         inner.set_attn_implementation(NAME)
         for parent in list(inner.modules()):

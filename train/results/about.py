@@ -67,12 +67,13 @@ def strings_in(value: object) -> Iterator[str]:
             yield from strings_in(part)
 
 
-def command_text(command: str | None = None) -> str:
+def command_text() -> str:
     """Return the command line that repeats this run, with the folders of methods that are in use."""
     methods = [f"methods={folder}" for folder in method_folders()]
     words = [word for word in sys.argv[1:] if word not in ("train", "evaluate")]
     words = [word for word in words if not word.startswith(("hydra.", "--config-dir="))]
-    command = command or ("evaluate" if any(word.startswith("run=") for word in words) else "train")
+    is_evaluation = any(word.startswith(("run=", "model=")) for word in words)
+    command = "evaluate" if is_evaluation else "train"
     return shlex.join(["yardstick", command, *words, *methods])
 
 

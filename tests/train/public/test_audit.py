@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conf.errors import UsageError
-from train.public.audit import Rotations, audit, page
+from train.public.audit import Rotations, audit, text_of
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
 LLAMA3 = {
@@ -52,7 +52,9 @@ def test_a_plain_rope(tmp_path: Path) -> None:
     assert part.findings == ()
     assert (part.rope_type, part.base, part.pairs, part.unfinished_pairs) == ("default", 100_000, 32, 12)
     assert part.longest_retrieval == 3616
-    assert page([part]).startswith("No engine is known to read this file differently.\nThe base lets a query")
+    assert text_of([part]).startswith(
+        "No engine is known to read this file differently.\nThe base lets a query"
+    )
 
 
 def test_llama_3(tmp_path: Path) -> None:

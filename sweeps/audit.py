@@ -1,0 +1,176 @@
+"""The audit of a checkpoint: what its positions mean, and by measurement what longer context is worth to it.
+
+yardstick audit config.json [--json]
+yardstick audit model=<folder, Hub name or .gguf file> [settings of yardstick evaluate]
+
+The first reads a file alone. The second evaluates the checkpoint at 1/16 to 8 times its context, under
+extensions and both fair controls, and asks for what stands far back; its first line is the answer.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sweeps import command
+from sweeps.gain import GAINS, LOSES, extended, gains
+from sweeps.numbers import markdown, number, times, tokens, with_interval
+from sweeps.results import load_sweep
+from sweeps.statistics import estimate
+from sweeps.table import Table, read_tables
+from train.public import audit as static
+from train.results.rows import ANSWERS, DEPTH
+
+DEFAULTS = (
+    "evaluation.ladder=[0.0625,0.125,0.25,0.5,1,2,4,8]",
+    "evaluation.extensions=[crop,window,pi,ntk,yarn,self_extend,dual_chunk]",
+    "evaluation.retrieval=needle",
+)
+DRAWS = 2000  # of documents, for the interval of a length
+
+
+def losses_by_length(table: Table, extension: str = "none") -> pd.DataFrame:
+    """Return the losses of a checkpoint under an extension, by length (rows) and document (columns)."""
+    sample = extended(table.sample("same_tokens", "loss"), extension)
+    return sample.dropna().droplevel(["method", "seed"]).sort_index()
+
+
+def paired_change(table: Table, losses: pd.DataFrame) -> pd.DataFrame:
+    """Return the intervals of paired differences by length and document."""
+    by_seed = losses.assign(seed=0).set_index("seed", append=True)
+    return estimate(by_seed, table.windows)
+
+
+def effective_length(table: Table) -> tuple[int, int, int]:
+    """Return the length with the lowest loss, and its 95 % interval over documents, by resampling them."""
+    every = losses_by_length(table)
+    values, weights = every.to_numpy(), table.windows[every.columns].to_numpy()
+    draws = np.random.default_rng(0).integers(len(weights), size=(DRAWS, len(weights)))
+    means = (values * weights)[:, draws].sum(-1) / weights[draws].sum(-1)  # (lengths, DRAWS)
+    lengths = every.index.to_numpy()
+    low, high = np.quantile(lengths[means.argmin(0)], [0.025, 0.975], method="nearest")
+    return int(lengths[(values @ weights).argmin()]), int(low), int(high)
+
+
+def first_harm(table: Table, best: int) -> int | None:
+    """Return the first length beyond the best one whose loss is higher, with an interval above zero."""
+    every = losses_by_length(table)
+    harm = (
+        paired_change(table, every[every.index > best] - every.loc[best]) if every.index[-1] > best else None
+    )
+    found = [] if harm is None else harm.index[harm["low"] > 0].to_list()
+    return int(found[0]) if found else None
+
+
+def recommended(table: Table) -> dict[int, pd.Series]:
+    """Return the extension with the largest gain over the fair controls at each longer length."""
+    found = gains(table).droplevel("method")
+    return {
+        int(n): part.loc[part["value"].idxmax()].rename(str(part["value"].idxmax()[0]))
+        for n, part in found.groupby(level="length")
+    }
+
+
+def first_line(table: Table) -> str:
+    """Return the first line of the page."""
+    best, low, high = effective_length(table)
+    harm = first_harm(table, best)
+    where = f"it hurts from {tokens(harm)}" if harm else f"it does not hurt up to {tokens(table_end(table))}"
+    parts = [f"{times(n, table.trained)}: {advice(row)}" for n, row in recommended(table).items()]
+    return (
+        f"More context lowers the loss up to {tokens(best)} tokens [{tokens(low)}, {tokens(high)}]; {where}. "
+        f"{'; '.join(parts)}."
+    )
+
+
+def advice(row: pd.Series) -> str:
+    """Return what to use at a length, in words."""
+    name = "no extension" if row.name == "none" else str(row.name)
+    gain = with_interval(row["value"], row["low"], row["high"])
+    if row["verdict"] == GAINS:
+        return f"use {name}, gain {gain}"
+    verdict = "loses" if row["verdict"] == LOSES else "gains nothing that is certain"
+    return f"a crop will do, since even the best ({name}, {gain}) {verdict}"
+
+
+def table_end(table: Table) -> int:
+    return int(losses_by_length(table).index[-1])
+
+
+def length_table(table: Table) -> str:
+    """Return the loss at each length, and its change from the length before."""
+    every = losses_by_length(table)
+    steps = paired_change(table, every.diff().iloc[1:])
+    rows = [
+        [tokens(int(n)), number(float(value))] for n, value in paired_change(table, every)["value"].items()
+    ]
+    changes = ["", *(with_interval(row["value"], row["low"], row["high"]) for _, row in steps.iterrows())]
+    return markdown(
+        ["tokens", "loss", "change"], [[*row, text] for row, text in zip(rows, changes, strict=True)]
+    )
+
+
+def extension_table(table: Table) -> str:
+    """Return the cost of each extension at the context of the checkpoint, and its gain at longer lengths."""
+    found, plain = gains(table).droplevel("method"), losses_by_length(table)
+    lengths = sorted(found.index.unique("length"))
+    rows = []
+    for name in found.index.unique("extension"):
+        cost = paired_change(table, (losses_by_length(table, name) - plain).loc[[table.trained]]).iloc[0]
+        cells = [found.loc[(name, n)] for n in lengths]
+        texts = [with_interval(row["value"], row["low"], row["high"]) for row in (cost, *cells)]
+        rows.append([str(name), *texts])
+    heads = ["extension", f"cost at {tokens(table.trained)}", *(f"gain at {tokens(int(n))}" for n in lengths)]
+    return markdown(heads, rows)
+
+
+def retrieval_table(table: Table) -> str:
+    """Return the share of right tokens by length and depth, then by extension."""
+    values = table.values.xs("accuracy", level="metric").droplevel(["method", "seed"]).unstack("length")
+    rows = []
+    for (extension, protocol), row in values.iterrows():
+        if protocol == ANSWERS or extension == "none":
+            place = "" if protocol == ANSWERS else f", depth {protocol.removeprefix(DEPTH)}"
+            rows.append([f"{extension}{place}", *(number(value, 2) for value in row)])
+    return markdown(["", *(tokens(int(n)) for n in values.columns)], rows)
+
+
+def audit_page(folder: Path) -> str:
+    """Return the measured part of the page, from the rows of an evaluation."""
+    tables = read_tables(load_sweep(folder))
+    text = next(table for table in tables if not table.is_answers)
+    name = text.runs[0].encoding
+    documents = f"{len(text.windows)} documents of {text.data}; 95 % intervals over documents."
+    parts = [
+        f"{name}: {first_line(text)}", documents,
+        "Loss of the same last tokens, nats, with more context before them:", length_table(text),
+        "A gain is the loss under the better of a sliding window and a sliding crop of the context of the "
+        "checkpoint, minus the loss with everything. A cost is the rise of the loss at that context.",
+        extension_table(text),
+    ]  # fmt: skip
+    for table in tables:
+        if table.is_answers:
+            parts += ["Share of the tokens of a span that are named when its beginning recurs:"]
+            parts += [retrieval_table(table)]
+    return "\n\n".join(parts)
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    if not any(word.startswith("model=") for word in words):
+        return static.main(words)
+    from train.public.checkpoint import configuration  # transformers takes seconds to import
+    from train.public.evaluate import evaluate_checkpoint, public_config
+
+    config = public_config([*DEFAULTS, *words])
+    folder = evaluate_checkpoint(config)
+    facts = static.rotations_of_all(configuration(config.checkpoint))
+    text = f"{audit_page(folder)}\n\n{static.text_of(facts)}"
+    (folder / "audit.md").write_text(text + "\n", encoding="utf-8")
+    print(f"\n{text}\n\n{folder / 'audit.md'}")
+    return 0
+
+
+if __name__ == "__main__":
+    command(main)

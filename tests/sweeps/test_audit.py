@@ -1,0 +1,48 @@
+"""The audit of a checkpoint with weights: its page, from the rows of an evaluation."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sweeps.audit import effective_length, first_harm, main
+from sweeps.table import Table
+from tests.checkpoints import save_documents, save_small_llama
+
+
+def test_the_page_of_a_small_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page is printed, and stays in the folder of the evaluation."""
+    model, text = save_small_llama(tmp_path / "model"), save_documents(tmp_path / "text.csv")
+    settings = [
+        f"model={model}", "data=files", f"data.path={text}", "data.held_out=0.5", f"outputs={tmp_path}",
+        "trainer.accelerator=cpu",
+        "evaluation.lengths=[64,128]", "evaluation.extensions=[crop,window,yarn]", "evaluation.windows=8",
+        "evaluation.problems=5",
+    ]  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["audit", *settings])
+    assert main() == 0
+    printed = capsys.readouterr().out
+    assert "More context lowers the loss up to" in printed
+    assert "| yarn |" in printed
+    assert "depth 0.50" in printed
+    assert "No engine is known to read this file differently." in printed
+    (page,) = tmp_path.glob("checkpoints/model/none-*/audit.md")
+    assert page.read_text().strip() in printed
+    assert main() == 0
+    assert "is done already" in capsys.readouterr().out
+
+
+def test_the_effective_length() -> None:
+    """Ten documents agree that 128 tokens are best, and that 256 hurt."""
+    spread = np.linspace(-0.1, 0.1, 10)
+    rows = {64: 2.0 + spread, 128: 1.5 + spread, 256: 1.7 + 2 * spread}
+    index = ["method", "extension", "protocol", "metric", "length", "seed"]
+    keys = [("m", "none", "same_tokens", "loss", length, 0) for length in rows]
+    scores = pd.DataFrame(list(rows.values()), pd.MultiIndex.from_tuples(keys, names=index))
+    table = Table(scores.mean(axis=1), scores, pd.Series(1.0, range(10)), pd.Index([]), [], {})
+    assert effective_length(table) == (128, 128, 128)
+    assert first_harm(table, 128) == 256
