@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from sweeps import command
-from sweeps.gain import GAINS, LOSES, extended, gains
-from sweeps.numbers import markdown, number, times, tokens, with_interval
+from sweeps.gain import GAINS, LOSES, method_gains, under_extension
+from sweeps.numbers import number, times, to_markdown, with_interval
 from sweeps.results import load_sweep
 from sweeps.statistics import estimate
 from sweeps.table import Table, read_tables
@@ -32,7 +32,7 @@ DRAWS = 2000  # of documents, for the interval of a length
 
 def losses_by_length(table: Table, extension: str = "none") -> pd.DataFrame:
     """Return the losses of a checkpoint under an extension, by length (rows) and document (columns)."""
-    sample = extended(table.sample("same_tokens", "loss"), extension)
+    sample = under_extension(table.sample("same_tokens", "loss"), extension)
     return sample.dropna().droplevel(["method", "seed"]).sort_index()
 
 
@@ -65,7 +65,7 @@ def first_harm(table: Table, best: int) -> int | None:
 
 def recommended(table: Table) -> dict[int, pd.Series]:
     """Return the extension with the largest gain over the fair controls at each longer length."""
-    found = gains(table).droplevel("method")
+    found = method_gains(table).droplevel("method")
     return {
         int(n): part.loc[part["value"].idxmax()].rename(str(part["value"].idxmax()[0]))
         for n, part in found.groupby(level="length")
@@ -76,12 +76,12 @@ def first_line(table: Table) -> str:
     """Return the first line of the page."""
     best, low, high = effective_length(table)
     harm = first_harm(table, best)
-    where = f"it hurts from {tokens(harm)}" if harm else f"it does not hurt up to {tokens(table_end(table))}"
-    parts = [f"{times(n, table.trained)}: {advice(row)}" for n, row in recommended(table).items()]
-    return (
-        f"More context lowers the loss up to {tokens(best)} tokens [{tokens(low)}, {tokens(high)}]; {where}. "
-        f"{'; '.join(parts)}."
+    where = (
+        f"it hurts from {harm:,}" if harm else f"it does not hurt up to {losses_by_length(table).index[-1]:,}"
     )
+    parts = [f"{times(n, table.trained)}: {advice(row)}" for n, row in recommended(table).items()]
+    first = f"More context lowers the loss up to {best:,} tokens [{low:,}, {high:,}]; {where}."
+    return " ".join([first, *([f"{'; '.join(parts)}."] if parts else [])])
 
 
 def advice(row: pd.Series) -> str:
@@ -90,30 +90,24 @@ def advice(row: pd.Series) -> str:
     gain = with_interval(row["value"], row["low"], row["high"])
     if row["verdict"] == GAINS:
         return f"use {name}, gain {gain}"
-    verdict = "loses" if row["verdict"] == LOSES else "gains nothing that is certain"
-    return f"a crop will do, since even the best ({name}, {gain}) {verdict}"
-
-
-def table_end(table: Table) -> int:
-    return int(losses_by_length(table).index[-1])
+    verdict = "loses" if row["verdict"] == LOSES else "gains nothing for certain"
+    return f"even the best ({name}, {gain}) {verdict}, so keep to {row['over'].partition(' ')[0]}"
 
 
 def length_table(table: Table) -> str:
     """Return the loss at each length, and its change from the length before."""
     every = losses_by_length(table)
     steps = paired_change(table, every.diff().iloc[1:])
-    rows = [
-        [tokens(int(n)), number(float(value))] for n, value in paired_change(table, every)["value"].items()
-    ]
+    rows = [[f"{n:,}", number(float(value))] for n, value in paired_change(table, every)["value"].items()]
     changes = ["", *(with_interval(row["value"], row["low"], row["high"]) for _, row in steps.iterrows())]
-    return markdown(
+    return to_markdown(
         ["tokens", "loss", "change"], [[*row, text] for row, text in zip(rows, changes, strict=True)]
     )
 
 
 def extension_table(table: Table) -> str:
     """Return the cost of each extension at the context of the checkpoint, and its gain at longer lengths."""
-    found, plain = gains(table).droplevel("method"), losses_by_length(table)
+    found, plain = method_gains(table).droplevel("method"), losses_by_length(table)
     lengths = sorted(found.index.unique("length"))
     rows = []
     for name in found.index.unique("extension"):
@@ -121,8 +115,8 @@ def extension_table(table: Table) -> str:
         cells = [found.loc[(name, n)] for n in lengths]
         texts = [with_interval(row["value"], row["low"], row["high"]) for row in (cost, *cells)]
         rows.append([str(name), *texts])
-    heads = ["extension", f"cost at {tokens(table.trained)}", *(f"gain at {tokens(int(n))}" for n in lengths)]
-    return markdown(heads, rows)
+    heads = ["extension", f"cost at {table.trained:,}", *(f"gain at {n:,}" for n in lengths)]
+    return to_markdown(heads, rows)
 
 
 def retrieval_table(table: Table) -> str:
@@ -133,7 +127,7 @@ def retrieval_table(table: Table) -> str:
         if protocol == ANSWERS or extension == "none":
             place = "" if protocol == ANSWERS else f", depth {protocol.removeprefix(DEPTH)}"
             rows.append([f"{extension}{place}", *(number(value, 2) for value in row)])
-    return markdown(["", *(tokens(int(n)) for n in values.columns)], rows)
+    return to_markdown(["", *(f"{n:,}" for n in values.columns)], rows)
 
 
 def audit_page(folder: Path) -> str:

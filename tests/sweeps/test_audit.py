@@ -43,6 +43,6 @@ def test_the_effective_length() -> None:
     index = ["method", "extension", "protocol", "metric", "length", "seed"]
     keys = [("m", "none", "same_tokens", "loss", length, 0) for length in rows]
     scores = pd.DataFrame(list(rows.values()), pd.MultiIndex.from_tuples(keys, names=index))
-    table = Table(scores.mean(axis=1), scores, pd.Series(1.0, range(10)), pd.Index([]), [], {})
+    table = Table(scores.mean(axis=1), scores, pd.Series(1.0, range(10)), pd.Index([]), [], {}, [])
     assert effective_length(table) == (128, 128, 128)
     assert first_harm(table, 128) == 256
