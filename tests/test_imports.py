@@ -24,12 +24,13 @@ KNOWS = {
     "sweeps": {"sweeps", "models", "conf", *(f"train.{name}" for name in LIGHT)},
 }
 EXCEPTIONS = {
+    "sweeps/audit.py": {"train.public"},
     "sweeps/plan.py": {"train.config.compose", "train.config.schema", "train.config.validation"},
     "sweeps/claims/claim.py": {"train.config.validation"},
     "sweeps/claims/exact.py": {"train.diagnostics.base"},
     "sweeps/site/settings.py": {"train.config.compose", "train.config.schema", "train.config.validation"},
 }
-"""A sweep's cost follows from its settings; claims are checked as settings are, and one is about RoPE; the
+"""An audit evaluates a checkpoint first. A sweep's cost follows from its settings; claims are checked as settings are, and one is about RoPE; the
 site has a reference of settings."""
 
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
