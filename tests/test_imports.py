@@ -30,7 +30,9 @@ EXCEPTIONS = {
     "sweeps/claims/exact.py": {"train.diagnostics.base"},
     "sweeps/site/settings.py": {"train.config.compose", "train.config.schema", "train.config.validation"},
 }
-"""An audit evaluates a checkpoint first. A sweep's cost follows from its settings; claims are checked as settings are, and one is about RoPE; the
+"""An audit evaluates a checkpoint first.
+
+A sweep's cost follows from its settings; claims are checked as settings are, and one is about RoPE; the
 site has a reference of settings."""
 
 BENCHMARKS = "sweeps/bench/"  # measures all of it, and nobody imports it
