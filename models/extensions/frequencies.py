@@ -19,6 +19,7 @@ class Frequencies(Rotary):
     """RoPE at other frequencies, and with other magnitudes."""
 
     is_plain_at_1: ClassVar[bool] = True  # a factor of 1 leaves the frequencies as they are
+    attention_factor: float | None = None  # on q and on k, in place of `magnitude`
 
     def __init__(self, length: int, factor: Factor | Auto = "auto") -> None:
         super().__init__()
@@ -40,7 +41,7 @@ class Frequencies(Rotary):
         longer = max(1.0, positions.span / self.length)  # than in training
         factor = longer if self.factor == "auto" else float(self.factor)
         angle = angles(positions.at, self.scaled(rope.frequencies(), factor, rope.base))
-        rotate = rope.rotation(angle, angle, self.magnitude(factor))
+        rotate = rope.rotation(angle, angle, self.attention_factor or self.magnitude(factor))
         return replace(before.at(positions), rotate=rotate)
 
 

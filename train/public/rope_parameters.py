@@ -73,8 +73,7 @@ class Rope:
         if self.kind in PLAIN:
             return plain
         extended = extend(SCALED[self.kind], plain, **self.settings)
-        if self.attention_factor is not None:
-            change_of(extended).magnitude = lambda factor: cast(float, self.attention_factor)  # type: ignore
+        change_of(extended).attention_factor = self.attention_factor
         return extended
 
     def frequencies(self, length: int, **changes: Any) -> tuple[Tensor, float]:
