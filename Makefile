@@ -93,7 +93,7 @@ gallery: setup  ## a picture of every method: outputs/gallery/index.html
 	@$(BIN)/python -m sweeps.gallery $(ARGS)
 
 site: setup .venv/.docs  ## the documentation with a page for each method: outputs/site/index.html, which needs no network
-	@$(BIN)/mkdocs build --quiet --strict --config-file sweeps/site/mkdocs.yml && echo outputs/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file sweeps/site/mkdocs.yml && echo outputs/site/index.html
 
 .venv/.docs: .venv/.ready
 	@$(PIP) $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[docs]'

@@ -64,9 +64,14 @@ def heading(file: Path) -> str:
 
 def api_page() -> str:
     """Return the page of what `yardstick` exports, of protocols, and of statistics."""
-    exported = [(f"`{name}`", f"{home}.{name}") for name, home in sorted(yardstick.HOMES.items())]
+    exported = {f"`{name}`": f"{home}.{name}" for name, home in sorted(yardstick.HOMES.items())}
     template = HERE / "templates/api.md.j2"
-    return markdown_page(template, names=sorted(yardstick.HOMES), parts=[*exported, *API])
+    return markdown_page(
+        template,
+        names=sorted(yardstick.HOMES),
+        parts=[*exported.items(), *API],
+        exported=[*exported.values()],
+    )
 
 
 def method_navigation() -> list[dict[str, Any]]:
