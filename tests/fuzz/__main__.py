@@ -34,7 +34,8 @@ def outcome(words: list[str]) -> str:
         sentence = explanation(error)
         if sentence is None:
             return traceback.format_exc()
-        keys = [part for word in words for part in (word, word.partition("=")[0].rpartition(".")[2]) if part]
+        names = [part for word in words for part in word.partition("=")[0].split(".")]
+        keys = filter(None, [*words, *names])
         is_right = "\n" not in sentence and len(sentence) < LONG and any(key in sentence for key in keys)
         return "refused" if is_right else f"no sentence that names a setting: {sentence!r}"
     sizes = config.model

@@ -37,7 +37,7 @@ def test_groups_share_keys(name: str, kernel: str) -> None:
     with float64(), torch.no_grad():
         effect = late(encoding, Positions.of(T), x, q, all_k, all_v)
         plan = Plan(effect)
-        assert plan.keeps_groups == (name in ALIKE - {"xpos"} or name in ("fox",))
+        assert plan.keeps_groups == (name in ALIKE or name == "fox")
         agree(logits(q, k, effect), logits(q, all_k, effect))
         expected = attend(q, all_k, all_v, effect, kernel="reference")
         if kernel == "auto" or not KERNELS[kernel].refusal(q, plan):

@@ -92,7 +92,7 @@ def resolved_settings(root: DictConfig) -> dict[str, Any]:
     names, chosen = settings["names"], hydra.runtime.choices
     given = {word.lstrip("+").partition("=")[0] for word in hydra.overrides.task}
     for group, name in names.items():
-        if name in files(group) and name != chosen.get(group):
+        if isinstance(name, str) and name in files(group) and name != chosen.get(group):
             raise UsageError(
                 f"names.{group}={name} is not what conf/{group}/{name}.yaml names: choose another name."
             )
