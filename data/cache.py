@@ -42,7 +42,7 @@ def build_once(folder: Path, build: Callable[[Path], Record]) -> Record:
             content = build(part)
             files = {file.name: [file.stat().st_mtime_ns, of_file(file)] for file in sorted(part.iterdir())}
             record = {"content": content, "files": files, "digest": of_json([content, files])}
-            (part / RECORD).write_text(json.dumps(record, indent=1))
+            (part / RECORD).write_text(json.dumps(record, indent=1), "utf-8")
             for file in part.iterdir():
                 with file.open("rb") as handle:
                     os.fsync(handle.fileno())
@@ -57,7 +57,7 @@ def read_record(folder: Path) -> Record:
 
     Only files with another time than the record are read for this, such as those of a copied folder.
     """
-    record = json.loads((folder / RECORD).read_text())
+    record = json.loads((folder / RECORD).read_text("utf-8"))
     if record["digest"] != of_json([record["content"], record["files"]]):
         raise ValueError(f"{RECORD} has another content")
     for name, (time, digest) in record["files"].items():

@@ -9,7 +9,7 @@ from models.registry import locate, read
 
 def comment(group: str, name: str) -> str:
     """Return the comment at the head of a method's file in `conf/`, which says what to expect."""
-    lines = files(group)[name].read_text().splitlines()
+    lines = files(group)[name].read_text("utf-8").splitlines()
     return " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), lines))
 
 

@@ -21,6 +21,7 @@ from sweeps.statistics import estimate
 from sweeps.table import Table, read_tables
 from train.public import audit as static
 from train.results.rows import ANSWERS, DEPTH
+from train.results.run_folder import write_whole
 
 DEFAULTS = (
     "evaluation.ladder=[0.0625,0.125,0.25,0.5,1,2,4,8]",
@@ -161,7 +162,7 @@ def main() -> int:
     folder = evaluate_checkpoint(config)
     facts = static.rotations_of_all(configuration(config.checkpoint))
     text = f"{audit_page(folder)}\n\n{static.text_of(facts)}"
-    (folder / "audit.md").write_text(text + "\n", encoding="utf-8")
+    write_whole(folder / "audit.md", text + "\n")
     print(f"\n{text}\n\n{folder / 'audit.md'}")
     return 0
 

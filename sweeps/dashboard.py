@@ -12,7 +12,7 @@ from sweeps import command
 from train.paths import ROOT
 
 PANELS = [  # title, curves, the axis that they share
-    ("Gain from longer context", ["context/gain"], "extrapolation/length"),
+    ("Gain from longer context", ["context/gain"], "context/length"),
     ("Loss by length", ["extrapolation/loss"], "extrapolation/length"),
     ("Accuracy of answers by length", ["answers/accuracy"], "answers/length"),
     ("Loss by position", ["by_position/loss"], "by_position/position"),

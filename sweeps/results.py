@@ -138,7 +138,7 @@ def jobs_of(folder: Path) -> SweepResults:
     file, notes = folder / "sweep.json", []
     if file.is_file():
         try:
-            about = json.loads(file.read_text())
+            about = json.loads(file.read_text("utf-8"))
             name, command, started = (
                 printable(str(about.get(key, ""))) for key in ("name", "command", "started")
             )
@@ -225,7 +225,7 @@ def last_words(place: Path) -> tuple[str, bool]:
     if not place.exists():
         return "not started", False
     log = place / "train.log"
-    lines = log.read_text(errors="replace").split("\n") if log.is_file() else []
+    lines = log.read_text("utf-8", errors="replace").split("\n") if log.is_file() else []
     lines = [line.strip() for line in lines if line.strip()]
     errors = [line for line in lines if "Error" in line or line.lower().startswith(("error", "killed"))]
     return printable((errors or lines or ["not finished, and no log"])[-1]), bool(errors)

@@ -61,6 +61,17 @@ def read_imports(package: str) -> Iterator[tuple[str, str]]:
                 yield from ((place, f"{node.module}.{alias.name}") for alias in node.names)
 
 
+@pytest.mark.parametrize("package", sorted(OURS))
+def test_text_is_in_utf_8_whatever_the_locale(package: str) -> None:
+    wrong = []
+    for file in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
+            if name in ("read_text", "write_text") and "'utf-8'" not in ast.unparse(node):
+                wrong.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert wrong == []
+
+
 def inside(module: str, packages: set[str]) -> bool:
     return any(module == p or module.startswith(p + ".") for p in packages)
 

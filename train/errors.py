@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -41,6 +42,8 @@ def command_line(usage: str | None = None) -> Iterator[None]:
     A mistake ends the process with one sentence and exit code 2, or with a traceback if HYDRA_FULL_ERROR=1.
     """
     is_full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal's encoding may lack letters
     try:
         with handle_signals():
             if usage and {"-h", "--help"} & {*sys.argv[1:]}:
@@ -71,7 +74,7 @@ def log_traceback(folder: Path) -> Iterator[None]:
         yield
     except Exception as error:
         # where nothing can be written, it is this error that counts
-        with suppress(OSError), (folder / "train.log").open("a") as log:
+        with suppress(OSError), (folder / "train.log").open("a", encoding="utf-8") as log:
             traceback.print_exception(error, file=log)
         raise
 

@@ -119,7 +119,7 @@ class Packages(Corpus):
         log.info("Downloading the sources of %s %s: what is installed has others.", name, number)
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", *WHEEL]
         command += [f"--target={self.wheels.name}", f"{name}=={number}"]
-        result = subprocess.run(command, capture_output=True, text=True)
+        result = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
         if result.returncode == 0:
             found = folder_digest(Path(self.wheels.name, name), SHORT)
             if found == digest:

@@ -86,7 +86,7 @@ def load_or_compile(name: str, defines: tuple[str, ...], compiler: str) -> Loops
 
 def fingerprint(name: str, command: list[str]) -> str:
     """Return what names a compiled file: its sources, how it is compiled, and the kind of machine."""
-    sources = [file.read_text() for file in (*sorted(HERE.glob("*.h")), HERE / f"{name}.c")]
+    sources = [file.read_text("utf-8") for file in (*sorted(HERE.glob("*.h")), HERE / f"{name}.c")]
     return sha256("\0".join([*command, platform.machine(), *sources]).encode()).hexdigest()[:16]
 
 

@@ -21,7 +21,7 @@ FOREIGN = "AuthenticAMD", "HygonGenuine"  # to MKL, which is made for Intel's
 @cache
 def is_mkl_slow() -> bool:
     """Return whether PyTorch multiplies by MKL on a processor that MKL, unlike oneDNN, leaves half unused."""
-    known = CPUINFO.read_text() if CPUINFO.exists() else platform.processor()
+    known = CPUINFO.read_text("utf-8") if CPUINFO.exists() else platform.processor()
     both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return both and any(name in known for name in FOREIGN)
 

@@ -27,6 +27,7 @@ from sweeps.bench.clock import device, median_times
 from sweeps.bench.training import training_step
 from train.config.compose import dotted
 from train.config.validation import Natural, Section
+from train.results.run_folder import write_whole
 from train.runtime.machine import compile_each
 
 TIMED = ("rope", "alibi", "kerple_log", "fire", "dape_kerple", "fox")
@@ -54,12 +55,11 @@ class GpuOptions(Section):
 def main() -> None:
     options, records = GpuOptions.of(dotted(sys.argv[1:])), list[Record]()
     end, file = time.monotonic() + options.seconds, Path(options.to) / "gpu.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
     machine = f"{torch.cuda.get_device_name() if device() == 'cuda' else 'CPU'}, torch {torch.__version__}"
     for measure in (measure_steps, measure_errors):
         for record in measure(options):
             records.append(record)
-            file.write_text(json.dumps({"machine": machine, "results": records}, indent=1))
+            write_whole(file, json.dumps({"machine": machine, "results": records}, indent=1))
             print(json.dumps(record), flush=True)
             if time.monotonic() > end:
                 return

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from conf.errors import UsageError
 from sweeps.drawing.page import markdown_page
 from sweeps.numbers import to_markdown
+from train.results.run_folder import write_whole
 
 KEY = ["machine", "kind", "threads", "length", "model"]
 COLUMNS = {  # of the table of methods, and what a page calls them
@@ -49,8 +50,8 @@ def write_page(speeds: Sequence[Speed], folder: Path) -> None:
     frame = pd.DataFrame([*earlier_speeds(folder), *speeds]).drop_duplicates(KEY, keep="last")
     frame = frame.sort_values(KEY, ignore_index=True)
     frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
-    frame.to_csv(folder / "benchmarks.csv", index=False)
-    (folder / "benchmarks.md").write_text(bench_page(frame))
+    write_whole(folder / "benchmarks.csv", frame.to_csv(index=False))
+    write_whole(folder / "benchmarks.md", bench_page(frame))
 
 
 def earlier_speeds(folder: Path) -> list[Speed]:

@@ -18,6 +18,7 @@ from sweeps.claims.evidence import STUDY, load_settings
 from sweeps.claims.page import claims_json, claims_page
 from sweeps.claims.verdict import decide
 from train.paths import ROOT
+from train.results.run_folder import write_whole
 
 PAGE, DATA = ROOT / "docs/claims.md", ROOT / "docs/claims.json"
 
@@ -37,8 +38,8 @@ def main() -> None:
     if options.claims:
         print(claims_json(judgements), end="")
         return
-    PAGE.write_text(claims_page(judgements, settings))
-    DATA.write_text(claims_json(judgements))
+    write_whole(PAGE, claims_page(judgements, settings))
+    write_whole(DATA, claims_json(judgements))
     print(f"{len(judgements)} claims: {PAGE.relative_to(ROOT)} and {DATA.relative_to(ROOT)}.")
 
 

@@ -83,7 +83,7 @@ class Question(Section):
 @cache
 def trainings() -> dict[str, TrainingPlan]:
     """Return the trainings by name."""
-    content = yaml.safe_load(TRAININGS.read_text())
+    content = yaml.safe_load(TRAININGS.read_text("utf-8"))
     return {str(name): TrainingPlan.of(training) for name, training in content.items()}
 
 
@@ -98,7 +98,7 @@ def load_claims(names: list[str] | None = None) -> dict[str, Claim]:
 def read_claims(file: Path) -> dict[str, Claim]:
     """Return the claims of a file. Raise UsageError, with the name of the claim, if one is not valid."""
     claims = {}
-    for id, content in yaml.safe_load(file.read_text()).items():
+    for id, content in yaml.safe_load(file.read_text("utf-8")).items():
         try:
             claims[str(id)] = Claim.of(content)
         except UsageError as error:
@@ -108,10 +108,13 @@ def read_claims(file: Path) -> dict[str, Claim]:
 
 def load_untried() -> list[dict[str, str]]:
     """Return the claims that nothing here can test: their id, text, source, and what a test needs."""
-    with (LITERATURE / "untried.csv").open(newline="") as file:
+    with (LITERATURE / "untried.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def load_questions() -> list[Question]:
     """Return the questions that papers answer in opposite ways."""
-    return [Question.of(question) for question in yaml.safe_load((LITERATURE / "questions.yaml").read_text())]
+    return [
+        Question.of(question)
+        for question in yaml.safe_load((LITERATURE / "questions.yaml").read_text("utf-8"))
+    ]

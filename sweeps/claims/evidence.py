@@ -156,5 +156,5 @@ def variant(run: FinishedRun, group: str, name: str) -> str:
 @cache
 def usual_settings(group: str, name: str) -> dict[str, Any]:
     """Return the default settings of an encoding or an extension."""
-    every = yaml.safe_load((CONF / "config.yaml").read_text())[group]
-    return dict(every | yaml.safe_load(files(group)[name].read_text()))
+    every = yaml.safe_load((CONF / "config.yaml").read_text("utf-8"))[group]
+    return dict(every | yaml.safe_load(files(group)[name].read_text("utf-8")))

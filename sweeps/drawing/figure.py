@@ -16,7 +16,7 @@ from train.results.run_folder import write_whole
 
 HERE = Path(__file__).parent
 VEGA_LITE = "6.1"  # in 6.4 the point next to the pointer has no tooltip
-THEME = yaml.safe_load((HERE / "theme.yml").read_text())
+THEME = yaml.safe_load((HERE / "theme.yml").read_text("utf-8"))
 CONFIG, LIGHT, DARK = THEME["config"], THEME["light"], THEME["dark"]
 
 Spec = dict[str, Any]  # Vega-Lite, https://vega.github.io/vega-lite/docs/spec.html

@@ -21,8 +21,8 @@ def render_page(template: Path, figures: Sequence[Figure], **content: object) ->
     return environment.get_template(template.name).render(
         light=LIGHT,
         dark=DARK,
-        style=(HERE / "page.css").read_text(),
-        script=runtime() + "\n" + (HERE / "charts.js").read_text(),
+        style=(HERE / "page.css").read_text("utf-8"),
+        script=runtime() + "\n" + (HERE / "charts.js").read_text("utf-8"),
         figures=data.replace("<", "\\u003c"),
         **content,
     )
@@ -41,4 +41,4 @@ def runtime() -> str:
 def markdown_page(template: Path, **content: object) -> str:
     """Return a page in Markdown from its template."""
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    return environment.from_string(template.read_text()).render(content)
+    return environment.from_string(template.read_text("utf-8")).render(content)

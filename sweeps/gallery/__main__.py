@@ -5,14 +5,14 @@ from pathlib import Path
 
 from sweeps import command
 from sweeps.gallery.page import gallery_page
+from train.results.run_folder import write_whole
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sweeps.gallery", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("outputs/gallery"))
     folder: Path = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "index.html").write_text(gallery_page())
+    write_whole(folder / "index.html", gallery_page())
     print(folder / "index.html")
 
 

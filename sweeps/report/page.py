@@ -22,7 +22,7 @@ from sweeps.tables.methods import method_table, sides_table
 from sweeps.tables.runs import circumstances, failure_table, fairness_table, shared_settings
 
 HERE = Path(__file__).parent
-TEXTS = yaml.safe_load((HERE / "texts.yml").read_text())
+TEXTS = yaml.safe_load((HERE / "texts.yml").read_text("utf-8"))
 FIRST = "gain_by_length"  # the part on the first screen
 TABLES: dict[str, Callable[[Comparison], DisplayTable | None]] = {
     "methods": method_table,

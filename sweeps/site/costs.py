@@ -39,7 +39,7 @@ def costs(group: str, name: str) -> str:
 
 @cache
 def benchmarks() -> list[dict[str, str]]:
-    with (ROOT / "docs/benchmarks.csv").open(newline="") as file:
+    with (ROOT / "docs/benchmarks.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -66,4 +66,4 @@ def memory(key: str) -> list[tuple[str, str]]:
 
 @cache
 def gpu_page() -> str:
-    return (ROOT / "docs/gpu.md").read_text()
+    return (ROOT / "docs/gpu.md").read_text("utf-8")

@@ -19,7 +19,7 @@ def links(text: str) -> Iterator[re.Match[str]]:
 
 def broken(file: Path) -> list[str]:
     """Return the relative links of a page that lead nowhere."""
-    found = (match[3] for match in links(file.read_text()))
+    found = (match[3] for match in links(file.read_text("utf-8")))
     return [target for target in found if not (file.parent / target).exists()]
 
 

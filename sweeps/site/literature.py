@@ -32,5 +32,5 @@ def claims(group: str, name: str) -> str:
 @cache
 def verdicts() -> dict[str, Verdict]:
     """Return the verdict on each claim, from docs/claims.json."""
-    found = json.loads((ROOT / "docs/claims.json").read_text())
+    found = json.loads((ROOT / "docs/claims.json").read_text("utf-8"))
     return {id.lower(): Verdict(record["verdict"]) for id, record in found.items()}

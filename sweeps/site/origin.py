@@ -12,7 +12,7 @@ fits_to = cache(table.fits)
 
 def settings(group: str, name: str) -> str:
     """Return the file of a method without its origin and its head comment."""
-    lines = files(group)[name].read_text().splitlines()
+    lines = files(group)[name].read_text("utf-8").splitlines()
     return "\n".join(line for line in lines if not line.startswith(("#", *(f"{key}:" for key in ABOUT))))
 
 

@@ -36,7 +36,7 @@ def pages() -> Iterator[tuple[str, str | bytes]]:
     for file in sorted((HERE / "assets").iterdir()):
         yield f"assets/{file.name}", file.read_bytes()
     for source in ("README.md", "CONTRIBUTING.md", "SECURITY.md"):
-        yield MOVED[source], (ROOT / source).read_text()
+        yield MOVED[source], (ROOT / source).read_text("utf-8")
     yield MOVED["docs/compare.ipynb"], notebook_page(ROOT / "docs/compare.ipynb")
     yield MOVED["docs/decisions"], decisions_page()
     yield "settings.md", settings_page()
@@ -46,7 +46,9 @@ def pages() -> Iterator[tuple[str, str | bytes]]:
 
 def notebook_page(file: Path) -> str:
     """Return a notebook in Markdown."""
-    cells = ((cell["cell_type"], "".join(cell["source"])) for cell in json.loads(file.read_text())["cells"])
+    cells = (
+        (cell["cell_type"], "".join(cell["source"])) for cell in json.loads(file.read_text("utf-8"))["cells"]
+    )
     return "\n\n".join(text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in cells)
 
 
@@ -59,7 +61,7 @@ def decisions_page() -> str:
 
 
 def heading(file: Path) -> str:
-    return file.read_text().partition("\n")[0].lstrip("# ")
+    return file.read_text("utf-8").partition("\n")[0].lstrip("# ")
 
 
 def api_page() -> str:

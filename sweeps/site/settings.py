@@ -101,7 +101,7 @@ def comments() -> dict[str, str]:
     found: dict[str, str] = {}
     chosen = ("config.yaml", "optimizer/adamw.yaml", "trainer/auto.yaml", "model/*.yaml")
     for file in (file for pattern in chosen for file in sorted(CONF.glob(pattern))):
-        for name, said in LINE.findall(file.read_text()):
+        for name, said in LINE.findall(file.read_text("utf-8")):
             found.setdefault(name, said)
     return found
 

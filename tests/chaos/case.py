@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from tests.harm import flip, limit, truncate
+from tests.harm import flip, limit, truncate, zero
 from tests.processes import exit_code, session_processes, start
 from tests.train.conftest import ROOT, SMALL
 from train.reproduce import MEASURED
@@ -127,11 +127,13 @@ def damage(harm: Callable[[Path, int], object], place: Place, known: Path, rando
 
 DISTURBANCES: dict[str, Callable[[Place, Path, Random], tuple[int | None, str]]] = {
     "kill -9 at a moment": partial(kill_at_a_moment, signal.SIGKILL),
+    "SIGTERM at a moment": partial(kill_at_a_moment, signal.SIGTERM),
     "kill -9 at a write": partial(kill_at_a_write, signal.SIGKILL),
     "SIGINT at a write": partial(kill_at_a_write, signal.SIGINT),
     "a full disk": fill_the_disk,
     "little memory": leave_little_memory,
     "a flipped bit": partial(damage, flip),
+    "a zeroed sector": partial(damage, zero),
     "a file cut short": partial(damage, truncate),
     "a deleted file": partial(damage, lambda file, at: file.unlink()),
 }

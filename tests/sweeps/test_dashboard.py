@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.dashboard import main
+from sweeps.dashboard import main, workspace
+from sweeps.results import load_sweep
+from tests.sweeps.synthetic import make_sweep
+from train.results.curves import points
+from train.results.gain import gain_rows
 
 pytestmark = pytest.mark.usefixtures("nobody")
 
@@ -57,6 +61,18 @@ def test_a_key_asks_for_the_package_of_workspaces(
         main([str(runs), "--entity", "someone"])
     main([str(runs), "--offline"])
     assert "leet" in capsys.readouterr().out
+
+
+def test_the_workspace_has_curves_that_runs_log_and_a_band_over_seeds(tmp_path: Path) -> None:
+    controls, protocols = ["window", "crop"], ["same_tokens", "sliding"]
+    folder = make_sweep(tmp_path, ["rope"], seeds=1, controls=controls, protocols=protocols)
+    rows = load_sweep(folder).runs[0].rows
+    logged = {(axis, name) for axis, _, values in points([*gain_rows(rows), *rows]) for name in values}
+    (section,) = workspace("someone", "yardstick").sections
+    shown = {(plot.x, name) for plot in section.panels for name in plot.y}
+    assert {curve for curve in shown if not curve[0].startswith(("train", "answers"))} <= logged
+    assert {(plot.groupby, plot.groupby_rangefunc) for plot in section.panels} == {("encoding", "minmax")}
+    assert [plot.log_x for plot in section.panels] == [True, True, False, True, False]
 
 
 def test_a_key_that_cannot_be_one_is_a_sentence(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,9 @@ def test_damaged_weights_are_trained_again(
     training = json.loads((done / "run.json").read_text())["training"]
     (weights,) = tmp_path.glob(f"o/trained/rope-*-{training}/final.ckpt")
     flip(weights, weights.stat().st_size // 2)
+    flip(shutil.copytree(done, tmp_path / "damaged") / "final.ckpt", at=3)
+    refused = call(f"run={tmp_path}/damaged", module="train.evaluate", check=False)
+    assert "final.ckpt is not what was written: run it again." in refused.stderr
     run = ["encoding=rope", *small, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
     assert "is trained again, for final.ckpt." in call(*run, "evaluation.extensions=[pi,crop]").stdout
     close(done, tmp_path / "run", 0)
@@ -208,9 +211,12 @@ def test_a_training_that_diverges_is_a_row(small: list[str], tmp_path: Path) -> 
     wild = ["optimizer.learning_rate=1e6", "trainer.max_steps=30", "trainer.checkpoint_every=30"]
     run = [*small, *wild, f"outputs={tmp_path}/o", f"hydra.run.dir={tmp_path}/run"]
     assert "The loss is nan at step 4: lower optimizer.learning_rate=1e+06, raise" in call(*run).stdout
+    assert "is done already" in call(*run).stdout
     rows = read_rows(tmp_path / "run/results.jsonl")
     assert {row.protocol for row in rows} == {"training"}
     assert find(rows, metric="diverged_at")[0].value == 4
     assert find(rows, metric="loss")[0].value > 0
     assert json.loads((tmp_path / "run/run.json").read_text())["diverged"].startswith("The loss is nan")
     assert not list(tmp_path.rglob("*.ckpt*"))
+    refused = call(f"run={tmp_path}/run", module="train.evaluate", check=False)
+    assert "final.ckpt is missing" in refused.stderr

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conf.choices import content, files
+from omegaconf import OmegaConf
+
+from conf.choices import files, parse
 from conf.errors import UsageError
 from data.code import targets
 from train.config.run_id import model_code
@@ -37,7 +39,8 @@ def trained_run(folder: Path) -> About:
 def check_classes(settings: Mapping[str, object], file: str | Path) -> None:
     """Raise UsageError if settings that a file holds name a class that `conf/` does not name in its group."""
     for group, section in settings.items():
-        known = [target for name in files(group) for target in targets(content(group, name))]
+        contents = [parse(file, file.stat().st_mtime_ns) for file in files(group).values()]
+        known = [target for each in contents for target in targets(OmegaConf.to_container(each))]
         for target in targets(section):
             if target not in known and not (group == "optimizer" and str(target).startswith("torch.optim.")):
                 raise UsageError(

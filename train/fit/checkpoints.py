@@ -5,6 +5,7 @@ PyTorch's files are zip archives with a checksum for every part: damaged ones ar
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,13 @@ def restore(file: Path, model: GPT, id: str) -> TrainingResult:
         raise UsageError(
             f"{file} does not fit this model: it was trained with other code or another shape."
         ) from None
+    if not are_finite(model.state_dict()):
+        raise UsageError(f"{file} has weights that are not finite: delete it, and train again.")
     return TrainingResult(**content.model_dump(exclude={"model"}))
+
+
+def are_finite(weights: Mapping[str, Tensor]) -> bool:
+    return all(bool(weight.isfinite().all()) for weight in weights.values())
 
 
 def read_checkpoint(file: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
 
 from train.fit.callbacks import Curves, DivergedError
-from train.fit.checkpoints import States, TrainingFolder, TrainingResult
+from train.fit.checkpoints import States, TrainingFolder, TrainingResult, are_finite
 from train.fit.module import Training
 from train.runtime.machine import description, peak_memory
 from train.runtime.signals import Stopped, handle
@@ -75,8 +75,7 @@ class StateFiles(Checkpoint):
         """Write the weights of all processes, and the summary of the training."""
         state = trainer.strategy.lightning_module_state_dict()  # of FSDP, whole on the first process alone
         weights = {name.removeprefix("model."): weight for name, weight in state.items()}
-        is_finite = all(bool(weight.isfinite().all()) for weight in weights.values())
-        if not trainer.strategy.broadcast(is_finite):
+        if not trainer.strategy.broadcast(are_finite(weights)):
             raise DivergedError(trainer.global_step, "The weights are not finite")
         peak = torch.tensor(float(peak_memory() or 0), device=trainer.strategy.root_device)
         peak = trainer.strategy.reduce(peak, reduce_op="max")

@@ -81,7 +81,7 @@ def write_model(loaded: "TrainedModel", folder: Path, extension: str, parameters
         **({} if limit is None else {"max_position_embeddings": limit}),
     )  # fmt: skip
     config.save_pretrained(folder)
-    (folder / f"{MODULE}.py").write_text(STUB.format(", ".join(CLASSES.values())))
+    (folder / f"{MODULE}.py").write_text(STUB.format(", ".join(CLASSES.values())), "utf-8")
     weights = {f"model.{name}": tensor for name, tensor in loaded.model.state_dict().items()}
     if sizes.tied:
         del weights["model.head.weight"]  # is the embedding

@@ -29,8 +29,7 @@ def entry() -> None:
 
         model = load(choice.run, choice.extension, **choice.parameters)
         text = model.generate(choice.prompt, choice.tokens, choice.temperature, choice.seed)
-        known = sys.stdout.encoding or "utf-8"  # of a terminal, which may lack letters
-        print((clean(choice.prompt) + text).encode(known, errors="replace").decode(known))
+        print(clean(choice.prompt) + text)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def cores() -> int:
 def available() -> int:
     """Return the bytes of memory that a new process may take."""
     info = Path("/proc/meminfo")
-    match = re.search(r"MemAvailable:\s+(\d+) kB", info.read_text()) if info.exists() else None
+    match = re.search(r"MemAvailable:\s+(\d+) kB", info.read_text("utf-8")) if info.exists() else None
     return int(match[1]) * 1024 if match else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

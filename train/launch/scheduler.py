@@ -135,6 +135,6 @@ def failure_text(folder: Path, code: int) -> str:
     if code >= 0:
         return f"FAILED, see {log}"
     outcome = ending(code)
-    with log.open("a") as lines:
+    with log.open("a", encoding="utf-8") as lines:
         lines.write(f"Killed: the job {outcome}.\n")
     return f"FAILED, it {outcome}"

@@ -92,7 +92,7 @@ def write_index(jobs: list[Job], started: datetime) -> None:
 def earlier_entries(folder: Path, commands: list[list[str]]) -> list[dict[str, Any]]:
     """Return the jobs of earlier commands that belong to the experiment of these, and are none of them."""
     try:
-        known = json.loads((folder / "sweep.json").read_text())["jobs"]
+        known = json.loads((folder / "sweep.json").read_text("utf-8"))["jobs"]
         return [
             job
             for job in known

@@ -25,13 +25,15 @@ def write_method(name: str, folder: Path) -> list[Path]:
         raise UsageError(f"'{name}' is the name of an encoding or of an installed module: choose another.")
     contents = {}
     for file in sorted(EXAMPLE.rglob("*my_bias.*")):
-        text = file.read_text().replace("my_bias", name).replace("MyBias", name.title().replace("_", ""))
+        text = (
+            file.read_text("utf-8").replace("my_bias", name).replace("MyBias", name.title().replace("_", ""))
+        )
         contents[folder / str(file.relative_to(EXAMPLE)).replace("my_bias", name)] = text
     if taken := next((file for file in contents if file.exists()), None):
         raise UsageError(f"{taken} exists already: choose another name, or another folder, to=...")
     for file, text in contents.items():
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, "utf-8")
     return list(contents)
 
 

@@ -79,7 +79,7 @@ def command_text() -> str:
 
 def commit() -> str:
     """Return the commit of the code, with `+` if files were changed or added; empty outside a repository."""
-    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    run = partial(subprocess.run, cwd=ROOT, capture_output=True, encoding="utf-8", errors="replace")
     try:
         head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
         status = run(["git", "status", "--porcelain", "-uall"]).stdout.splitlines()

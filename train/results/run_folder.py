@@ -115,7 +115,7 @@ def is_done(folder: Path, run_id: str) -> bool:
 
 def has_gaps(folder: Path) -> bool:
     """Return whether memory ran out at a length of a finished run; the same command then tries it again."""
-    return f'"{OUT_OF_MEMORY}"' in (folder / RESULTS).read_text()
+    return f'"{OUT_OF_MEMORY}"' in (folder / RESULTS).read_text("utf-8")
 
 
 def is_complete(folder: Path, run_id: str) -> bool:

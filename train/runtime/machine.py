@@ -53,7 +53,7 @@ def reset_peak_memory() -> None:
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     elif os.access("/proc/self/clear_refs", os.W_OK):
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", "utf-8")
 
 
 def peak_memory() -> int | None:
@@ -61,7 +61,7 @@ def peak_memory() -> int | None:
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     status = Path("/proc/self/status")
-    match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text("utf-8")) if status.exists() else None
     return int(match[1]) * 1024 if match else None
 
 
@@ -78,7 +78,7 @@ def description() -> str:
 
 def processor() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
+    lines = info.read_text("utf-8").splitlines() if info.exists() else []
     names = (line.split(":")[1].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.machine())
 

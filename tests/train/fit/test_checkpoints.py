@@ -117,6 +117,14 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
         restore(file, model, "01234567")
 
 
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
+    weights = {name: weight / 0 for name, weight in model.state_dict().items()}
+    States().save_checkpoint(TRAINED.model_dump() | {"model": weights}, file)
+    with pytest.raises(UsageError, match="has weights that are not finite: delete it, and train again"):
+        restore(file, model, "01234567")
+
+
 def test_damaged_or_missing_weights_are_not_used(tmp_path: Path) -> None:
     model, file = GPT(13, 32, 1, 2, []), tmp_path / "final.ckpt"
     States().save_checkpoint(TRAINED.model_dump() | {"model": model.state_dict()}, file)

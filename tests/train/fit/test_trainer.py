@@ -1,5 +1,6 @@
 """A training, and the model that it returns."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 import data
 from conf.errors import UsageError
 from tests.composing import composed
+from tests.harm import flip
 from tests.train.fit.test_callbacks import train
 from train import build
 from train.context import Recipe, Run
@@ -91,6 +93,26 @@ def test_weights_of_a_training_that_ends_early_are_not_kept(
     ):
         train(small, tmp_path, "trainer.max_steps=50", flag)
     assert not list(tmp_path.rglob("final.ckpt"))
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: flip(file, file.stat().st_size // 2),
+        lambda file: torch.save(torch.load(file) | {"id": "89abcdef"}, file),
+    ],
+    ids=["damaged", "of another training"],
+)
+def test_weights_that_are_not_of_a_training_are_made_again(
+    harm: Callable[[Path], None], small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(small, tmp_path)
+    expected = weights(tmp_path)
+    (file,) = tmp_path.glob("trained/*/final.ckpt")
+    harm(file)
+    train(small, tmp_path)
+    assert "is trained again, for final.ckpt." in capsys.readouterr().out
+    assert all(torch.equal(expected[name], weight) for name, weight in weights(tmp_path).items())
 
 
 class Stop(Callback):

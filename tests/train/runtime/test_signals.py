@@ -21,7 +21,7 @@ def stopped_by(number: Signals) -> str:
     return f"yardstick: Stopped by {number.name}. The same command resumes from here.\n"
 
 
-@pytest.mark.parametrize(("number", "code"), [(SIGTERM, 143), (SIGUSR1, 128 + SIGUSR1)])
+@pytest.mark.parametrize(("number", "code"), [(SIGTERM, 143), (SIGINT, 130), (SIGUSR1, 128 + SIGUSR1)])
 def test_a_signal_ends_a_run_with_a_sentence(
     small: list[str], tmp_path: Path, number: Signals, code: int
 ) -> None:
