@@ -18,7 +18,6 @@ PANELS = [  # title, curves, the axis that they share
     ("Loss by position", ["by_position/loss"], "by_position/position"),
     ("Loss in training", ["train/loss", "train/validation_loss"], "train/step"),
 ]
-BAND = {"groupby": "encoding", "groupby_aggfunc": "mean", "groupby_rangefunc": "minmax"}  # over seeds
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -82,12 +81,15 @@ def workspace(entity: str, project: str) -> Any:
         raise UsageError(
             "The workspace needs one more package: pip install 'wandb-workspaces>=0.4', or add --offline."
         ) from None
-    common = {**BAND, "smoothing_type": "none", "max_runs_to_show": 1000}
     plots = [
-        LinePlot(title=title, y=y, x=x, log_x=not x.startswith(("train", "answers")), title_x=x, **common)
+        LinePlot(
+            title=title, y=y, x=x, log_x=not x.startswith(("train", "answers")), title_x=x,
+            groupby="encoding", groupby_aggfunc="mean", groupby_rangefunc="minmax",  # over seeds
+            smoothing_type="none", max_runs_to_show=1000,
+        )
         for title, y, x in PANELS
-    ]
-    section = Section(name="Extrapolation", panels=plots, is_open=True)
+    ]  # fmt: skip
+    section = Section(name="Extrapolation", panels=[*plots], is_open=True)
     return Workspace(entity=entity, project=project, name="Extrapolation", sections=[section])
 
 
