@@ -83,7 +83,7 @@ def workspace(entity: str, project: str) -> Any:
         ) from None
     plots = [
         LinePlot(
-            title=title, y=y, x=x, log_x=not x.startswith(("train", "answers")), title_x=x,
+            title=title, y=[*y], x=x, log_x=not x.startswith(("train", "answers")), title_x=x,
             groupby="encoding", groupby_aggfunc="mean", groupby_rangefunc="minmax",  # over seeds
             smoothing_type="none", max_runs_to_show=1000,
         )
