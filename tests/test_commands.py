@@ -29,9 +29,9 @@ from train.paths import CONF, ROOT
 from train.run import run_job
 
 CHEAP = (
-    "train -", "train.evaluate run", "train.diagnose run", "train.reproduce run", "sweeps.report",
-    "sweeps.study unarchive", "sweeps.plan", "sweeps.study gain", "sweeps.study agreement", "sweeps.compare",
-    "models.encodings",
+    "train --", "train.evaluate run", "train.diagnose run", "train.reproduce run", "sweeps.report ",
+    "sweeps.study unarchive ", "sweeps.plan ", "sweeps.study gain ", "sweeps.study agreement ",
+    "sweeps.compare", "models.encodings",
 )  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SWEEPS = [f"yardstick sweeps={file.stem}" for file in sorted((ROOT / "sweeps").glob("*.yaml"))]
@@ -40,6 +40,7 @@ FOR_INSTANCE = {
     "encoding=<name>": "encoding=rope",
     "data=<name>": "data=recall",
     "<name>": "smoke",
+    "run=<folder>": "run=outputs/runs/rope",
     "<run>": "rope",
 }
 TINY = """data=copy data.symbols=4 data.lengths=[1,4] model.length=9 model.width=16 model.depth=1
@@ -75,6 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("user")
     run_job(composed(*TINY, f"outputs={folder}/outputs"), folder / "outputs/runs/rope")
     make_sweep(folder / "outputs/sweeps/encodings", ["rope", "alibi"], seeds=2, windows=8)
+    shutil.copytree(folder / "outputs/sweeps/encodings", folder / "outputs/sweeps/encodings_gpu")
     shutil.copytree(ROOT / "docs/study", folder / "docs/study")
     write_method("my_bias", folder / "methods")
     return folder
@@ -93,12 +95,12 @@ def test_a_documented_command(command: str, folder: Path, monkeypatch: pytest.Mo
     assert lines
     for line in lines:
         words = shlex.split(line.partition(" > ")[0])
-        if "-m" in words:
-            module, *arguments = words[words.index("-m") + 1 :]
-            works(module, arguments)
-        elif words[0] == "yardstick":
+        if words[0] == "yardstick":
             module, *_ = COMMANDS.get(words[1], ("train",)) if words[1:] else ("train.commands",)
             works(module, words[2 if words[1:2] and words[1] in COMMANDS else 1 :])
+        elif "-m" in words:
+            module, *arguments = words[words.index("-m") + 1 :]
+            works(module, arguments)
 
 
 def works(module: str, arguments: list[str]) -> None:
@@ -111,7 +113,7 @@ def works(module: str, arguments: list[str]) -> None:
         assert not status or (rounded and status == 1), status
     elif module == "train":
         for config in job_settings(
-            [argument for argument in arguments if not argument.startswith("methods=")]
+            [argument for argument in arguments if not argument.startswith(("methods=", "-m"))]
         ):
             check_parameters(config)
     else:

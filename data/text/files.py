@@ -2,6 +2,7 @@
 
 import glob
 import gzip
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -19,6 +20,9 @@ KINDS = {
 }  # fmt: skip
 PIECE = 1_000_000  # characters of each document that a long plain file becomes
 PIECES = 8  # up to which a plain file is a single document
+LARGE = 10**10  # bytes, whose digest takes a while
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +39,10 @@ class Files(Corpus):
                 yield Document(text, source + place)
 
     def contents(self) -> dict[str, object]:
-        return {"path": of_json([(source, of_content(file)) for source, file in self.files()])}
+        files = self.files()
+        if (size := sum(file.stat().st_size for _, file in files)) >= LARGE:
+            log.warning("data.path=%s has %s GB, of which a digest is made.", self.path, f"{size / 1e9:,.0f}")
+        return {"path": of_json([(source, of_content(file)) for source, file in files])}
 
     def origin(self) -> str:
         return f"{self.path}"
