@@ -39,8 +39,7 @@ def load(settings: Mapping[str, object], vocab: int, cache: Path) -> "Source":
 
 
 def instantiate(settings: Mapping[str, object]) -> Data:
-    """Return an object of the class `_target_`. The other settings are its parameters; nested data is built
-    in the same way."""
+    """Return an object of the class `_target_` with the other settings; nested data is built likewise."""
     module, _, name = str(settings["_target_"]).rpartition(".")
     parameters: dict[str, Any] = {
         key: instantiate(value) if isinstance(value, Mapping) and "_target_" in value else value

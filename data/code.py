@@ -44,17 +44,16 @@ def tree_of(text: bytes) -> str:
         return text.decode(errors="replace")
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [line for line in node.body if not is_text(line)]
+            node.body = [
+                line
+                for line in node.body
+                if not isinstance(line, ast.Expr) or not isinstance(line.value, ast.Constant)
+            ]
     return ast.dump(tree)
 
 
-def is_text(line: ast.stmt) -> bool:
-    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
-
-
 def foreign_code(settings: Any) -> list[Path]:
-    """Return the folders of the classes that settings name outside this project; of an installed class its
-    file. Nothing is imported."""
+    """Return the folders of foreign classes that settings name; of an installed class its file."""
     installed = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
     result = set()
     for module in {str(target).rpartition(".")[0].replace(".", "/") for target in targets(settings)}:

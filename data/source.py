@@ -60,13 +60,11 @@ class Source:
         raise NotImplementedError
 
     def passes(self, sequences: int, length: int) -> float | None:
-        """Return how often `sequences` of training read the training text: the tokens drawn over the tokens
-        of the text. None if there is no text."""
+        """Return how often `sequences` of training read the training text; None if there is no text."""
         return None
 
     def windows(self, count: int, length: int) -> Windows | None:
-        """Return at most `count` held-out windows over as many documents as possible, the same for every
-        seed; None if there is no text."""
+        """Return `count` held-out windows of most documents, the same for every seed; None without text."""
         return None
 
     def problems(self, count: int, length: int) -> Problems | None:

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 
 def command(main: Callable[[], int | None]) -> None:
-    """Run the main function of `python -m sweeps.<name>`; a mistake of the user becomes one sentence and exit
-    code 2."""
+    """Run the main function of `python -m sweeps.<name>`; a mistake is one sentence and exit code 2."""
     from train.errors import command_line  # with OmegaConf, which only commands need
 
     with command_line():

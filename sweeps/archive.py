@@ -20,17 +20,8 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
 from train.paths import ROOT
+from train.results import run_folder
 from train.results.rows import write_rows
-from train.results.run_folder import (
-    DOCUMENTS,
-    DONE,
-    RESULTS,
-    RUN,
-    finished_id,
-    write_arrays,
-    write_done,
-    write_whole,
-)
 
 TOKENIZERS = r"of [\d,]+ tokens|; bytes;|problems of length"  # tasks have symbols of their own
 
@@ -38,7 +29,7 @@ TOKENIZERS = r"of [\d,]+ tokens|; bytes;|problems of length"  # tasks have symbo
 def pack(folder: Path, archive: Path) -> int:
     """Add every finished run of a sweep to an archive; return the number of its runs. Raise UsageError if a
     run does not name its code and its data."""
-    runs = [run for run in load_readable(folder).runs if (run.folder / DONE).exists()]
+    runs = [run for run in load_readable(folder).runs if (run.folder / run_folder.DONE).exists()]
     if not runs:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
     check_provenance(runs)
@@ -49,8 +40,7 @@ def pack(folder: Path, archive: Path) -> int:
 
 
 def add(new: pd.DataFrame, file: Path) -> int:
-    """Append rows of new runs to a file, in place of older rows of the same runs; return the number of its
-    runs."""
+    """Append rows to a file, in place of older rows of the same runs; return the number of its runs."""
     if file.exists():
         old = pd.read_parquet(file)
         new = pd.concat([old[~old["run"].isin(new["run"])], new], ignore_index=True)
@@ -73,7 +63,7 @@ def run_record(run: FinishedRun) -> dict[str, str]:
     """Return the name, the id and the run.json of a run."""
     about = portable(run.about.model_dump(mode="json", exclude_unset=True))
     text = json.dumps(about, separators=(",", ":"))
-    return {"run": run.folder.name, "id": str(finished_id(run.folder)), "about": text}
+    return {"run": run.folder.name, "id": str(run_folder.finished_id(run.folder)), "about": text}
 
 
 def portable(value: Any) -> Any:
@@ -86,19 +76,18 @@ def portable(value: Any) -> Any:
 
 
 def unpack(archive: Path, folder: Path) -> int:
-    """Write the run folders of an archive, without checkpoints, except for finished ones; return their
-    number."""
+    """Write the run folders of an archive, without checkpoints and finished runs; return their number."""
     runs = list(archived_runs(archive))
     ids = pd.read_parquet(archive / RUNS).set_index("run")["id"]
     for run in runs:
         place = folder / run.folder.name
-        if (place / DONE).exists():
+        if (place / run_folder.DONE).exists():
             continue
         place.mkdir(parents=True, exist_ok=True)
-        write_whole(place / RUN, run.about.model_dump_json(exclude_unset=True))
-        write_rows(place / RESULTS, run.rows)
-        write_arrays(place / DOCUMENTS, run.documents)
-        write_done(place, ids[run.folder.name])
+        run_folder.write_whole(place / run_folder.RUN, run.about.model_dump_json(exclude_unset=True))
+        write_rows(place / run_folder.RESULTS, run.rows)
+        run_folder.write_arrays(place / run_folder.DOCUMENTS, run.documents)
+        run_folder.write_done(place, ids[run.folder.name])
     return len(runs)
 
 

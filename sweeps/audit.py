@@ -57,11 +57,10 @@ def effective_length(table: Table) -> tuple[int, int, int]:
 def first_harm(table: Table, best: int) -> int | None:
     """Return the first length beyond the best one whose loss is higher, with an interval above zero."""
     every = losses_by_length(table)
-    harm = (
-        paired_change(table, every[every.index > best] - every.loc[best]) if every.index[-1] > best else None
-    )
-    found = [] if harm is None else harm.index[harm["low"] > 0].to_list()
-    return int(found[0]) if found else None
+    if every.index[-1] <= best:
+        return None
+    harm = paired_change(table, every[every.index > best] - every.loc[best])
+    return next((int(length) for length in harm.index[harm["low"] > 0]), None)
 
 
 def recommended(table: Table) -> dict[int, pd.Series]:
@@ -77,9 +76,8 @@ def first_line(table: Table) -> str:
     """Return the first line of the page."""
     best, low, high = effective_length(table)
     harm = first_harm(table, best)
-    where = (
-        f"it hurts from {harm:,}" if harm else f"it does not hurt up to {losses_by_length(table).index[-1]:,}"
-    )
+    longest = losses_by_length(table).index[-1]
+    where = f"it hurts from {harm:,}" if harm else f"it does not hurt up to {longest:,}"
     parts = [f"{times(n, table.trained)}: {advice(row)}" for n, row in recommended(table).items()]
     first = f"More context lowers the loss up to {best:,} tokens [{low:,}, {high:,}]; {where}."
     return " ".join([first, *([f"{'; '.join(parts)}."] if parts else [])])
@@ -101,9 +99,8 @@ def length_table(table: Table) -> str:
     steps = paired_change(table, every.diff().iloc[1:])
     rows = [[f"{n:,}", number(float(value))] for n, value in paired_change(table, every)["value"].items()]
     changes = ["", *(with_interval(row["value"], row["low"], row["high"]) for _, row in steps.iterrows())]
-    return to_markdown(
-        ["tokens", "loss", "change"], [[*row, text] for row, text in zip(rows, changes, strict=True)]
-    )
+    cells = [[*row, text] for row, text in zip(rows, changes, strict=True)]
+    return to_markdown(["tokens", "loss", "change"], cells)
 
 
 def extension_table(table: Table) -> str:

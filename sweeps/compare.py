@@ -103,10 +103,8 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     windows, trained = sides[0].table.windows, sides[0].table.trained
     every = {}
     for name, first, other in pairs(*sides):
-        means = {"first": first, "other": other}
-        every[name] = paired_difference(first, other, windows).assign(
-            **{side: estimate(sample, windows)["value"] for side, sample in means.items()}
-        )
+        means = [estimate(sample, windows)["value"] for sample in (first, other)]
+        every[name] = paired_difference(first, other, windows).assign(first=means[0], other=means[1])
     found = at_lengths(pd.concat(every, names=["pair"]), options["at"], trained)
     if len(every) > 1:
         found["p"] = found.groupby(level="length")["p"].transform(holm)
@@ -143,10 +141,9 @@ def conclusion(row: "pd.Series[Any]", names: Sequence[str], options: dict[str, s
         return f"{scope}. There is no interval: it needs two seeds or five documents."
     is_first = (row["value"] < 0) != (options["metric"] in HIGHER_IS_BETTER)
     found = f"At the last line {names[0 if is_first else 1]} is better."
+    found = found if row["p"] < SIGNIFICANT else "The last line is not separable from zero."
     luck = " With one seed, another training may differ." if row["seeds"] == 1 else ""
-    return (
-        f"{scope}. {found if row['p'] < SIGNIFICANT else 'The last line is not separable from zero.'}{luck}"
-    )
+    return f"{scope}. {found}{luck}"
 
 
 def all_pairs(comparison: Comparison) -> dict[str, object]:

@@ -29,7 +29,6 @@ SHARES = ("accuracy", "exact_match")  # from 0 to 1
 CROP, WINDOW, TEMPERATURE = CONTROLS = ("crop", "window", "temperature")
 REFERENCES = ("rope", "nope")
 TOGETHER = 10  # methods in one panel; more are split by family
-Values = list[float | None]  # one a length; None where there is none
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,7 @@ class Comparison(Ranking):
 
     @cached_property
     def two_groups(self) -> dict[str, list[int]]:
-        """Return the lengths at which the seeds of a method fall into two groups, which makes means
-        misleading."""
+        """Return the lengths at which the seeds of a method fall into two groups: means mislead there."""
         means = self.sample.mean(axis=1).groupby(level=["method", "extension", "length"])
         found: dict[str, list[int]] = {}
         for method, extension, length in (key for key, seeds in means if is_bimodal(seeds.to_numpy())):
@@ -145,8 +143,7 @@ class Comparison(Ranking):
         return f"evaluated length{', tokens' * self.is_in_tokens}{name}"
 
     def panel(self, method: str) -> tuple[str, int]:
-        """Return the panel of a method and its place there; if there are many methods, a family shares a
-        panel."""
+        """Return the panel of a method and its place there; of many methods, a family shares a panel."""
         if len(self.order) <= TOGETHER:
             return "", self.order.index(method)
         shared = [name for name in self.order if self.family(name) == self.family(method)]
@@ -181,11 +178,6 @@ class Comparison(Ranking):
     def has_controls(self) -> bool:
         """Return whether some method was evaluated under a fair control."""
         return not self.gains.empty
-
-    def values(self, estimates: pd.DataFrame, column: str, *key: str) -> Values:
-        """Return a column of estimates at each length of the ranking, for a method (and an extension)."""
-        found = (estimates[column].get((*key, length)) for length in self.lengths)
-        return [plain_value(value) for value in found]
 
 
 def comparisons_of(

@@ -72,8 +72,7 @@ def save_workspace(entity: str | None, project: str) -> str:
 
 
 def workspace(entity: str, project: str) -> Any:
-    """Return a workspace with every curve on its own axis: a line for each encoding, a band from the worst to
-    the best seed."""
+    """Return a workspace with every curve on its own axis, a line for each encoding and a band over seeds."""
     try:
         from wandb_workspaces.reports.v2 import LinePlot
         from wandb_workspaces.workspaces import Section, Workspace

@@ -61,17 +61,15 @@ def paired_gains(
 
 
 def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOLERANCE) -> pd.DataFrame:
-    """Return the mean gain with its interval and verdict (see `method_gains`), from gains by seed and
-    document."""
+    """Return mean gains with intervals and verdicts (see `method_gains`), from gains by seed and document."""
     estimates = estimate(found, windows)
     low, high = estimates["low"], estimates["high"]
     cases = [low.isna(), low > 0, high < 0, low >= -tolerance]
     words = np.select(cases, ["", GAINS, LOSES, HOLDS], UNDECIDED)
     is_plain = pd.Series(estimates.index.get_level_values("extension") == "none", estimates.index)
-    families = estimates["p"].groupby(
-        [is_plain, estimates.index.get_level_values("length")], group_keys=False
-    )
-    return estimates.assign(verdict=words, p_holm=families.transform(holm))
+    families = [is_plain, estimates.index.get_level_values("length")]
+    corrected = estimates["p"].groupby(families, group_keys=False).transform(holm)
+    return estimates.assign(verdict=words, p_holm=corrected)
 
 
 def method_gains(

@@ -36,8 +36,7 @@ def family_place(name: str) -> tuple[int, str]:
 
 @cache
 def origin(encoding: str) -> tuple[str, str]:
-    """Return the full name of an encoding with its paper, and the link; empty if `conf/encoding/` does not
-    have it."""
+    """Return the full name of an encoding with its paper, and the link; empty if it is of no file."""
     about = content("encoding", encoding) if encoding in files("encoding") else {}
     return ", ".join(about[key] for key in ("title", "paper") if about.get(key)), about.get("link") or ""
 
@@ -49,8 +48,7 @@ def is_window(name: str, run: FinishedRun) -> bool:
 
 
 def method_names(runs: list[FinishedRun]) -> list[str]:
-    """Return a name for the method of each run: its encoding, with the settings in which runs of that
-    encoding differ."""
+    """Return a name for each run: its encoding, with the settings in which runs of that encoding differ."""
     return distinct_names([(run.encoding,) for run in runs], [run.settings for run in runs])
 
 
@@ -62,16 +60,14 @@ def extension_names(runs: list[FinishedRun], methods: list[str]) -> list[tuple[s
         {key.removeprefix(prefix): value for key, value in run.facts.items() if key.startswith(prefix)}
         for run in runs
     ]
-    chosen = [
-        str(run.facts.get("settings.names.extension", run.facts.get("extension", "none"))) for run in runs
-    ]
+    facts = [run.facts for run in runs]
+    chosen = [str(f.get("settings.names.extension", f.get("extension", "none"))) for f in facts]
     names = distinct_names(list(zip(methods, chosen, strict=True)), settings)
     return [(name, name if name == "none" else label) for name, label in zip(chosen, names, strict=True)]
 
 
 def distinct_names(groups: Sequence[tuple[str, ...]], settings: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the last word of each group, with the settings in which members of that group differ:
-    "rope base=500"."""
+    """Return the last word of each group, with the settings that differ in that group: "rope base=500"."""
     alike = defaultdict(list)
     for group, each in zip(groups, settings, strict=True):
         alike[group].append(each)

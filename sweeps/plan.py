@@ -90,8 +90,7 @@ def evaluation_tokens(config: Config) -> float:
     """Return how many tokens training processes in the time of all evaluations, by operations."""
 
     def forward(length: int) -> int:
-        """Return the forward operations of a token that sees half of `length` keys; backward takes twice as
-        many."""
+        """Return the forward operations of a token that sees half of `length` keys; backward is twice."""
         return 2 * parameter_count(config) + 2 * config.model.depth * config.model.width * length
 
     evaluation, trained = config.evaluation, config.model.length

@@ -80,8 +80,7 @@ class Ranking:
 
     @cached_property
     def names(self) -> list[str]:
-        """Return methods, the best at the longest length first, windows last. Those undefined there are
-        ranked by their own longest length."""
+        """Return methods by their own longest length, the best first, windows last."""
         means = (self.sign * self.means["value"]).xs("none", level="extension").unstack("length")
 
         def key(name: str) -> tuple[bool, int, float]:

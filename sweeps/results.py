@@ -104,8 +104,7 @@ class SweepResults:
 
 
 def load_sweep(folder: Path) -> SweepResults:
-    """Return the sweep of a folder, which may be an archive, a folder of runs without `sweep.json`, or a
-    single run."""
+    """Return the sweep of a folder: also of an archive, of runs without `sweep.json`, or of a single run."""
     if (folder / ROWS).is_file():
         runs = list(archived_runs(folder))
         jobs = {run.folder.name: run.folder.name for run in runs}
@@ -139,20 +138,17 @@ def jobs_of(folder: Path) -> SweepResults:
     if file.is_file():
         try:
             about = json.loads(file.read_text("utf-8"))
-            name, command, started = (
-                printable(str(about.get(key, ""))) for key in ("name", "command", "started")
-            )
-            jobs = {
-                str(job["folder"]): printable(str(job.get("name", job["folder"]))) for job in about["jobs"]
-            }
+            texts = (str(about.get(key, "")) for key in ("name", "command", "started"))
+            name, command, started = map(printable, texts)
+            names = {str(job["folder"]): str(job.get("name", job["folder"])) for job in about["jobs"]}
+            jobs = {place: printable(text) for place, text in names.items()}
             return SweepResults(folder, name or folder.name, command, started, jobs)
         except (ValueError, KeyError, TypeError, AttributeError):
             notes.append(f"{path_text(file)} is damaged: every run found in its folder is reported.")
     places = sorted(run_folders(folder))
     if not places:
-        raise UsageError(
-            f"There are no results in {folder}: no results.jsonl in it or in any folder below it."
-        )
+        lack = "no results.jsonl in it or in any folder below it"
+        raise UsageError(f"There are no results in {folder}: {lack}.")
     jobs = {str(place.relative_to(folder)): printable(place.name) for place in places}
     return SweepResults(folder, folder.resolve().name, jobs=jobs, notes=notes)
 

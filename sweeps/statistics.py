@@ -63,9 +63,8 @@ def interval(values: Array, windows: Array | None = None) -> Interval:
     error_of_documents = np.where(seeds > 0, error_of_documents, np.nan) if is_enough else 0 * seeds
     half = half_width(error_of_seeds, seeds, error_of_documents, documents, 1 - LEVEL)
     p = p_value(value, error_of_seeds, seeds, error_of_documents, documents)
-    return Interval(
-        value, value - half, value + half, p, seeds, error_of_seeds, error_of_documents, documents
-    )
+    ends = value - half, value + half
+    return Interval(value, *ends, p, seeds, error_of_seeds, error_of_documents, documents)
 
 
 def half_width(of_seeds: Array, seeds: Array, of_documents: Array, documents: int, p: Array | float) -> Array:
@@ -73,7 +72,7 @@ def half_width(of_seeds: Array, seeds: Array, of_documents: Array, documents: in
     from scipy.special import stdtrit
 
     t_of_seeds, t_of_documents = (
-        -stdtrit(np.maximum(n - 1, 1), np.asarray(p) / 2) for n in (seeds, np.asarray(documents, float))
+        -stdtrit(np.maximum(n - 1, 1), np.asarray(p) / 2) for n in (seeds, documents)
     )
     return np.asarray(np.hypot(t_of_seeds * of_seeds, t_of_documents * of_documents))
 
@@ -138,11 +137,8 @@ def smallest_difference(found: Interval, seeds: int, comparisons: int, power: fl
         return float(nctdtrinc(freedom, 1 - power, bound))
 
     of_seeds = found.error_of_seeds * np.sqrt(found.seeds / seeds)
-    parts = (
-        multiple(max(seeds - 1, 1)) * of_seeds,
-        multiple(max(found.documents - 1, 1)) * found.error_of_documents,
-    )
-    return np.asarray(np.hypot(*parts))
+    of_documents = multiple(max(found.documents - 1, 1)) * found.error_of_documents
+    return np.asarray(np.hypot(multiple(max(seeds - 1, 1)) * of_seeds, of_documents))
 
 
 def is_bimodal(seeds: Array) -> bool:

@@ -58,14 +58,12 @@ class Table:
     def measured(self) -> list[tuple[str, str]]:
         """Return the protocols and their metrics, without costs, those that rank methods first."""
         pairs = self.values.index.droplevel(["method", "extension", "length", "seed"]).unique()
-        return sorted(
-            (p for p in pairs if p[0] != ONCE and p[1] not in (CHANCE, OUT_OF_MEMORY)), key=importance
-        )
+        known = (p for p in pairs if p[0] != ONCE and p[1] not in (CHANCE, OUT_OF_MEMORY))
+        return sorted(known, key=importance)
 
     @property
     def main(self) -> tuple[str, str] | None:
-        """Return the protocol and metric that rank methods: the loss under same_tokens, or the accuracy of
-        all answers."""
+        """Return what ranks methods: the loss under same_tokens, or the accuracy of all answers."""
         ranking = [pair for pair in self.measured if not is_partial(pair[0]) and pair[1] not in COSTS]
         return ranking[0] if ranking else None
 
@@ -80,11 +78,9 @@ class Table:
         """Return the scores by method, extension, length and seed (rows) and by document (columns). Without
         scores of every document that agree with the values, there is one column, the value."""
         values, scores = (select(part, protocol, metric) for part in (self.values, self.scores))
-        return (
-            scores.reindex(values.index[values.notna()]).reindex(values.index)
-            if len(scores)
-            else values.to_frame(-1)
-        )
+        if not len(scores):
+            return values.to_frame(-1)
+        return scores.reindex(values.index[values.notna()]).reindex(values.index)
 
     @property
     def over(self) -> str:
@@ -124,27 +120,23 @@ def only_table(sweep: SweepResults, metric: str = "loss") -> Table:
 
 
 def read_tables(sweep: SweepResults) -> list[Table]:
-    """Return the table of each group of runs that may be compared: by data, corpus and training length; text
-    and answers are separate."""
+    """Return a table for each data, corpus and training length; text and answers are separate."""
     alike: dict[tuple[str, str, int, bool], list[FinishedRun]] = defaultdict(list)
     for run in sweep.runs:
         kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
         for answers in kinds or {False}:
             rows = [row for row in run.rows if row.protocol == ONCE or row.is_answer == answers]
-            alike[rows[0].data, rows[0].corpus, rows[0].trained_length, answers].append(
-                replace(run, rows=rows)
-            )
+            key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
+            alike[key].append(replace(run, rows=rows))
     return [read_table(runs) for _, runs in sorted(alike.items())]
 
 
 def read_table(runs: list[FinishedRun]) -> Table:
-    """Return the table of runs that may be compared. Of several trainings of a method and a seed, the newest
-    counts."""
+    """Return the table of comparable runs. Of several trainings of a method and a seed, the newest counts."""
     runs, notes = newest_runs(runs)
     names = method_names(runs)
-    plain = {
-        n for run, n in zip(runs, names, strict=True) if any(row.extension == "none" for row in run.rows)
-    }
+    is_plain = [any(row.extension == "none" for row in run.rows) for run in runs]
+    plain = {name for name, known in zip(names, is_plain, strict=True) if known}
     cells: dict[tuple[object, ...], tuple[float, bool]] = {}
     members, variants = defaultdict(list), list[dict[str, tuple[str, str]]]()
     for run, name, (chosen, label) in zip(runs, names, extension_names(runs, names), strict=True):
@@ -159,21 +151,18 @@ def read_table(runs: list[FinishedRun]) -> Table:
         for method in dict.fromkeys(method for method, _ in variants[-1].values()):
             members[method].append(run)
     index = pd.MultiIndex.from_tuples(cells, names=INDEX)
-    values, undefined = (
-        pd.Series(column, index).sort_index() for column in zip(*cells.values(), strict=True)
-    )
+    columns = zip(*cells.values(), strict=True)
+    values, undefined = (pd.Series(column, index).sort_index() for column in columns)
     windows = windows_of(runs, notes)
-    scores = pd.DataFrame.from_dict(
-        dict(document_scores(runs, variants, windows)), orient="index", columns=windows.index, dtype=float
-    )
+    found = dict(document_scores(runs, variants, windows))
+    scores = pd.DataFrame.from_dict(found, orient="index", columns=windows.index, dtype=float)
     scores.index = pd.MultiIndex.from_tuples(scores.index, names=INDEX) if len(scores) else index[:0]
     table = Table(values, scores.sort_index(), windows, undefined, runs, dict(members), notes)
     return leave_out_disagreeing_scores(merge_equal_methods(table))
 
 
 def windows_of(runs: Sequence[FinishedRun], notes: list[str]) -> pd.Series:
-    """Return how many windows or problems each document has; nothing if runs were scored on different
-    ones."""
+    """Return how many windows or problems each document has; nothing if runs were scored on others."""
     first: NDArray[np.int64] | None = None
     for run in runs:
         documents = document_numbers(run)
@@ -221,8 +210,7 @@ def leave_out_disagreeing_scores(table: Table) -> Table:
 
 
 def merge_equal_methods(table: Table) -> Table:
-    """Return the table with one line for methods that are one function: all of their losses are equal
-    (accuracies may be by chance)."""
+    """Return the table with one line for methods whose losses are all equal (accuracies may be by chance)."""
     levels = table.scores.index.get_level_values
     alike = equal_methods(table.scores[(levels("extension") == "none") & (levels("metric") == "loss")])
     names = {methods[0]: " = ".join(methods) for methods in alike}

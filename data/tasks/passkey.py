@@ -67,9 +67,6 @@ class Needles(NamedTuple):
     depth: Tensor  # (B, N) float32, the share of the text before them
     names: Tensor  # (B, N, 0 or 1) ids
 
-    def of_texts(self, texts: Tensor) -> "Needles":
-        return Needles(*(part[texts] for part in self))
-
 
 class Haystack(Source):
     """Keys that are hidden in a text, which is not modelled: it distracts, only the keys are scored."""
@@ -97,14 +94,13 @@ class Haystack(Source):
         )
 
     def problems(self, count: int, length: int) -> Problems:
-        """Return texts with the first key at every depth. If texts are too few, they recur with other keys.
-        Keys are the same at every length."""
+        """Return texts with the first key at every depth, the same keys at every length; texts may recur."""
         group, depth = at_each_depth(count)
         groups = int(group[-1]) + 1
         windows = self.text.windows(groups, self.room(length))
         assert windows is not None
         window = group % len(windows.tokens)
-        needles = self.needles(draws(groups, HELD_OUT)).of_texts(group)
+        needles = Needles(*(part[group] for part in self.needles(draws(groups, HELD_OUT))))
         needles.depth[:, 0] = depth
         tokens, targets, mask = self.hide(windows.tokens[window, :-1], needles)
         wrong = targets.clone()
@@ -166,8 +162,7 @@ class Haystack(Source):
 
 
 def at_each_depth(count: int) -> tuple[Tensor, Tensor]:
-    """Return the text number (N,) and the depth (N,) of each problem: each text comes at every depth in turn,
-    so that depths differ in nothing else."""
+    """Return the number (N,) of the text and the depth (N,) of each problem: each text at every depth."""
     row = torch.arange(count)
     return row // len(DEPTHS), torch.tensor(DEPTHS)[row % len(DEPTHS)]
 

@@ -79,8 +79,7 @@ def local_files(name: str) -> list[tuple[str, Path]]:
 
 
 def texts_of_file(file: Path, key: str) -> Iterator[tuple[str, str]]:
-    """Yield (place in the file, text there). Raise UsageError, with the name of the file, if it cannot be
-    read."""
+    """Yield (place in the file, text there). Raise UsageError, which names the file, if it is unreadable."""
     kind = KINDS.get(Path(file.name.lower().removesuffix(".gz")).suffix)
     try:
         yield from plain_texts(file) if kind is None else row_texts(file, kind, key)

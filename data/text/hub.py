@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from conf.errors import UsageError
 from data.disk import of_content, of_json
@@ -49,8 +49,7 @@ class Hub(Corpus):
 
     @cached_property
     def parts(self) -> list[tuple[str, bool | None, Iterable[str]]]:
-        """Return (name, is held out, texts) of all parts, held-out ones first: of two copies the second is
-        dropped."""
+        """Return (name, is held out, texts) of all parts, held-out first: the second copy is dropped."""
         if self.test is None:
             return [("train", None, self.read(self.split, self.limit and self.limit / (1 - self.held_out)))]
         test = self.read(self.test, self.limit and self.limit * self.held_out)
@@ -61,10 +60,11 @@ class Hub(Corpus):
         cache of `datasets`, which a later call reads without the network."""
         from datasets import Dataset, load_dataset
 
-        place, digests = Place(self.path, self.subset, split, self.revision), self.contents()
+        place = {"path": self.path, "name": self.subset, "split": split, "revision": self.revision}
+        digests = self.contents()
         try:
             if limit is None:
-                dataset = load_dataset(**place._asdict(), num_proc=None if digests else os.cpu_count())
+                dataset = load_dataset(**place, num_proc=None if digests else os.cpu_count())
                 return dataset[self.text_key]
             first = {"place": place, "key": self.text_key, "limit": limit, "digests": digests}
             return Dataset.from_generator(first_rows, gen_kwargs=first)["text"]
@@ -76,22 +76,12 @@ class Hub(Corpus):
             ) from error
 
 
-class Place(NamedTuple):
-    """A split of a dataset, in the words of `load_dataset`."""
-
-    path: str
-    name: str | None
-    split: str
-    revision: str | None
-
-
-def first_rows(place: Place, key: str, limit: float, digests: dict[str, object]) -> Iterator[dict[str, str]]:
-    """Yield the texts of a dataset from the first on, up to `limit` megabytes. The cache of `datasets` reads
-    a folder with other `digests` again."""
+def first_rows(place: Any, key: str, limit: float, digests: dict[str, object]) -> Iterator[dict[str, str]]:
+    """Yield texts up to `limit` megabytes. `datasets` reads a folder with other `digests` again."""
     from datasets import load_dataset
 
     size = 0.0
-    for row in load_dataset(**place._asdict(), streaming=True):
+    for row in load_dataset(**place, streaming=True):
         yield {"text": row[key] or ""}
         size += len(row[key] or "") / 1e6
         if size >= limit:

@@ -88,8 +88,7 @@ def training_texts(texts: Iterable[str]) -> Iterator[str]:
 
 
 class TokenizerFile(Tokenizer):
-    """The tokens of a tokenizer.json. Its post-processor, truncation, padding and dropout do not apply to a
-    corpus."""
+    """The tokens of a tokenizer.json, without its post-processor, truncation, padding and dropout."""
 
     model: Model
 
@@ -135,8 +134,7 @@ class TokenizerFile(Tokenizer):
         return [self.encoded(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def encoded(self, text: str, encoding: Encoding) -> Encoded:
-        """Return the ids of a text, the bytes from the end of each token to the end of the next, and the text
-        between tokens."""
+        """Return ids, the bytes from the end of a token to that of the next, and the text between tokens."""
         ids, spans = np.array(encoding.ids, np.int64), np.array(encoding.offsets, np.int64).reshape(-1, 2)
         is_lost = np.ones(len(text), bool)
         for first, end in spans[ids != self.unknown]:  # in characters

@@ -63,8 +63,7 @@ class Text(Source):
         return Batch(*inputs_and_targets(torch.from_numpy(window.astype(np.int64))))
 
     def windows(self, count: int, length: int) -> Windows:
-        """Return a window of every document, then a second one, and so on; windows of a document do not
-        overlap."""
+        """Return a window of every document, then a second, and so on; windows do not overlap."""
         room = self.lengths // (length + 1)
         if not room.any():
             raise UsageError(

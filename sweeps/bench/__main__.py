@@ -22,7 +22,7 @@ from models.encodings import names
 from sweeps import command
 from sweeps.bench import evaluation, training
 from sweeps.bench.clock import Measurement, Options
-from sweeps.bench.page import Speed, earlier_speeds, write_page
+from sweeps.bench.page import Speed, write_page
 from sweeps.results import load_sweep
 from train.config.compose import dotted
 from train.config.validation import did_you_mean
@@ -60,15 +60,11 @@ def main() -> None:
         for name in set(given) - set(known):
             raise UsageError(f"{key}: there is no '{name}'.{did_you_mean(name, known)}")
     folder.mkdir(parents=True, exist_ok=True)
-    earlier_speeds(folder)  # a mistake is reported before anything is measured
     warnings.filterwarnings("ignore")
     keep_memory()
-    device = (
-        torch.cuda.get_device_name()
-        if torch.cuda.is_available()
-        else f"{processor()}, {os.cpu_count()} cores"
-    )
-    machine, date = f"{device}, torch {torch.__version__}", f"{datetime.now(UTC):%Y-%m-%d}"
+    is_gpu, cpu = torch.cuda.is_available(), f"{processor()}, {os.cpu_count()} cores"
+    machine = f"{torch.cuda.get_device_name() if is_gpu else cpu}, torch {torch.__version__}"
+    date = f"{datetime.now(UTC):%Y-%m-%d}"
     for part in parts:
         for threads in (1, 2) if part == "peers" else (1,):
             torch.set_num_threads(threads)

@@ -41,8 +41,7 @@ def now() -> float:
 
 
 def median_times(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each call, in interleaved rounds: a slow minute of the machine affects all
-    calls."""
+    """Return the median seconds of each call; rounds interleave, so that a slow minute affects all calls."""
     for call in calls.values():
         call()
     spent: dict[str, list[float]] = {name: [] for name in calls}

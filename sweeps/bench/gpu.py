@@ -130,9 +130,8 @@ def errors(found: Any, exact: Any) -> Record:
     """Return the kernel and the relative errors of the output and of the worst gradient; or what failed."""
     if failures := [text for text in (found, exact) if isinstance(text, str)]:
         return {"error": failures[0]}
-    pairs = [
-        (a.detach().float(), b.detach()) for a, b in zip(found[1], exact[1], strict=True) if b is not None
-    ]
+    every = zip(found[1], exact[1], strict=True)
+    pairs = [(a.detach().float(), b.detach()) for a, b in every if b is not None]
     largest = max(float(b.norm()) for _, b in pairs[1:])
     output, *gradients = (float((a - b).norm()) / max(float(b.norm()), 1e-3 * largest) for a, b in pairs)
     return {"kernel": found[0], "output": output, "gradient": max(gradients)}

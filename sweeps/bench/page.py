@@ -1,13 +1,11 @@
 """The results of benchmarks as a table of numbers and a page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
-from pydantic import TypeAdapter
 
-from conf.errors import UsageError
 from sweeps.drawing.page import markdown_page
 from sweeps.numbers import to_markdown
 from train.results.run_folder import write_whole
@@ -42,27 +40,18 @@ class Speed:
     threads: int
     value: float
     machine: str
-    date: str = "an unknown date"
+    date: str
 
 
 def write_page(speeds: Sequence[Speed], folder: Path) -> None:
     """Write `benchmarks.csv` and `benchmarks.md`; earlier measurements stay unless they were repeated."""
-    frame = pd.DataFrame([*earlier_speeds(folder), *speeds]).drop_duplicates(KEY, keep="last")
+    file = folder / "benchmarks.csv"
+    earlier = pd.read_csv(file, keep_default_na=False).to_dict("records") if file.exists() else []
+    frame = pd.DataFrame([*earlier, *map(asdict, speeds)]).drop_duplicates(KEY, keep="last")
     frame = frame.sort_values(KEY, ignore_index=True)
     frame["value"] = [float(f"{value:.4g}") for value in frame["value"]]
-    write_whole(folder / "benchmarks.csv", frame.to_csv(index=False))
+    write_whole(file, frame.to_csv(index=False))
     write_whole(folder / "benchmarks.md", bench_page(frame))
-
-
-def earlier_speeds(folder: Path) -> list[Speed]:
-    """Return the earlier measurements of a folder."""
-    file = folder / "benchmarks.csv"
-    try:
-        rows = pd.read_csv(file, keep_default_na=False).to_dict("records") if file.exists() else []
-        return TypeAdapter(list[Speed]).validate_python(rows)
-    except ValueError:
-        sentence = f"{file} does not hold benchmarks: delete it, or choose another folder by to=."
-        raise UsageError(sentence) from None
 
 
 def bench_page(frame: pd.DataFrame) -> str:
@@ -98,9 +87,8 @@ def tables_of(part: pd.DataFrame) -> list[str]:
 
 def table_text(table: pd.DataFrame) -> str:
     """Return a table in Markdown, with empty cells for missing numbers."""
-    return to_markdown(
-        ["", *table.columns], ([name, *map(speed_text, values)] for name, *values in table.itertuples())
-    )
+    rows = ([name, *map(speed_text, values)] for name, *values in table.itertuples())
+    return to_markdown(["", *table.columns], rows)
 
 
 def speed_text(value: float | str) -> str:

@@ -50,12 +50,10 @@ def rope_and_peers() -> dict[str, Contender]:
     return {"rope": (partial(ours, "rope"), "auto")} | peers
 
 
-def speeds(
-    contenders: Mapping[str, Contender], options: Options, is_compiled: bool = False
-) -> dict[str, float]:
+def speeds(every: Mapping[str, Contender], options: Options, is_compiled: bool = False) -> dict[str, float]:
     """Return the tokens per second of each contender."""
     steps = {}
-    for name, (make, precision) in contenders.items():
+    for name, (make, precision) in every.items():
         model = make()
         if is_compiled:  # ours block by block, as `trainer.compile` has it
             compile_each(model.blocks if isinstance(model, GPT) else [model])

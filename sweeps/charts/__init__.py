@@ -26,8 +26,7 @@ PREFIXES = {"by_position": "loss_", "by_depth": "accuracy_"}  # of file names
 
 
 def figures(comparisons: Sequence[Comparison], missing: Sequence[str] = ()) -> list[dict[str, Figure]]:
-    """Return the figures of each comparison, by kind; each has its own file name. `missing`: jobs without
-    results, which the figures name."""
+    """Return the figures of each comparison by kind; they name the `missing` jobs."""
     names: list[str] = []
     every = []
     for comparison in comparisons:

@@ -49,14 +49,10 @@ def views(comparison: Comparison, protocol: str, metric: str) -> Iterator[tuple[
     reference = comparison.reference
     if len(comparison.order) > 1 and reference in sample.index.unique("method"):
         keys = [(reference, length, seed) for _, length, seed in sample.index]
-        difference, axis = (
-            sample - sample.reindex(keys).to_numpy(),
-            (f"{y}, minus that of {reference}", reference),
-        )
-        yield (
-            f"{noun}: difference from {reference} ({protocol})",
-            metric_chart(comparison, place, difference, axis),
-        )
+        difference = sample - sample.reindex(keys).to_numpy()
+        axis = f"{y}, minus that of {reference}", reference
+        view = f"{noun}: difference from {reference} ({protocol})"
+        yield view, metric_chart(comparison, place, difference, axis)
 
 
 def metric_chart(
@@ -67,10 +63,8 @@ def metric_chart(
     (protocol, metric), (label, zero) = place, axis
     is_main, noun = place == comparison.main and not zero, unit(metric).split(",")[0].capitalize()
     table = curve_table(comparison, sample, is_main)
-    seeds, styles = (
-        sample.index.get_level_values("seed").nunique(),
-        [name for name in STYLES if name in table],
-    )
+    seeds = sample.index.get_level_values("seed").nunique()
+    styles = [name for name in STYLES if name in table]
     spread = ": lines are means over seeds, bands span all seeds" if seeds > 1 else ""
     note = f"{comparison.title}; {plural(seeds, 'seed')}{spread}"
     if styles:

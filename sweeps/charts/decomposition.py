@@ -72,10 +72,8 @@ def decompose(table: Table) -> pd.DataFrame:
     a, w = losses(same, "none", home), losses(same, "window", c.index)
     b = losses(slide, "crop", home).fillna(losses(slide, "none", home))
     changes = {EARLY: b - a, DISTANCES: w - b, POSITIONS: c - w, PAST: c - b, WHOLE: c - a}
-    found = pd.concat(
-        {part: estimate(change, table.windows) for part, change in changes.items() if len(change)},
-        names=["part"],
-    )
+    known = {part: estimate(change, table.windows) for part, change in changes.items() if len(change)}
+    found = pd.concat(known, names=["part"])
     return complete_parts(found.dropna(subset=["value"])) if len(found) else found
 
 
@@ -101,10 +99,8 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
     ends = rises.where(wide > 0, falls)
     bars = pd.DataFrame({"value": wide.stack(), "_end": ends.stack()}).dropna().reset_index()
     bars = bars.assign(_kind="bar", _start=bars["_end"] - bars["value"])
-    columns = [*COLUMNS, "is_whole"]
-    axis = limits(
-        bars.assign(name=bars["method"], panel="", value=bars["_end"]).reindex(columns=columns), True, False
-    )
+    ends = bars.assign(name=bars["method"], panel="", value=bars["_end"])
+    axis = limits(ends.reindex(columns=[*COLUMNS, "is_whole"]), True, False)
     off = [f"▲{signed(value, 1)}" for value in wholes]
     dots = wholes.to_frame("value").assign(part=WHOLE, _top=axis[1], _text=off)
     dots["_kind"] = np.where(wholes > axis[1], "off", "dot")
@@ -120,8 +116,6 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
     parts = list(bars["part"].unique())
     colours = [COLOURS[part] for part in parts]
     chart = panel(PANEL, axis=axis, parts=parts, colours=colours, title="nats per token")
-    caption = Caption(
-        "Why the loss changes past the training length",
-        f"{comparison.title}; same_tokens; dot: the whole change",
-    )
+    note = f"{comparison.title}; same_tokens; dot: the whole change"
+    caption = Caption("Why the loss changes past the training length", note)
     return {"parts": facet(chart, rows, "method", 6, caption) | place_beside(0, 130)}

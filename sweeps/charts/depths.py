@@ -49,17 +49,13 @@ layer:
 
 def by_depth(comparison: Comparison) -> dict[str, Spec]:
     """Draw accuracy by depth and length, grey if there is no value, with a line after the training length."""
-    depths = sorted(
-        p for p, metric in comparison.table.measured if p.startswith(DEPTH) and metric == "accuracy"
-    )
+    measured = comparison.table.measured
+    depths = sorted(p for p, metric in measured if p.startswith(DEPTH) and metric == "accuracy")
     if not depths:
         return {}
-    found = pd.concat(
-        {depth: comparison.estimates(depth, "accuracy")["value"] for depth in depths}, names=["depth"]
-    )
-    every = pd.MultiIndex.from_product(
-        [comparison.order, depths, comparison.lengths], names=["method", "depth", "length"]
-    )
+    values = {depth: comparison.estimates(depth, "accuracy")["value"] for depth in depths}
+    found, names = pd.concat(values, names=["depth"]), ["method", "depth", "length"]
+    every = pd.MultiIndex.from_product([comparison.order, depths, comparison.lengths], names=names)
     found = found.xs("none", level="extension").reorder_levels(every.names).reindex(every)
     table = found.reset_index().assign(_text=[short_number(value) for value in found])
     table["depth"] = table["depth"].str.removeprefix(DEPTH)
@@ -67,13 +63,8 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
     width, height = 34 * len(comparison.lengths), 28 * len(depths)
     chart = panel(PANEL, width=width, height=height, x=comparison.axis(), trained=trained)
     note = f"{comparison.title} (the line); accuracy, share of the answer; depth 0 is the start"
-    chart = facet(
-        chart,
-        table[["method", "length", "depth", "value", "_text"]],
-        "method",
-        5,
-        Caption("Accuracy by length and depth", note),
-    )
+    table = table[["method", "length", "depth", "value", "_text"]]
+    chart = facet(chart, table, "method", 5, Caption("Accuracy by length and depth", note))
     return {"accuracy": chart | place_beside(0, 30 * len(comparison.lengths))}
 
 

@@ -108,9 +108,8 @@ def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
     columns, layers, count = values.shape
     y, x = (place.ravel() for place in np.indices((layers * count, columns)))
     layer, head = y // count, y % count
-    table = pd.DataFrame(
-        {"layer": layer + 1, "head": head + 1, "share": values[x, layer, head], "_x": x, "_y": y}
-    )
+    shares = values[x, layer, head]
+    table = pd.DataFrame({"layer": layer + 1, "head": head + 1, "share": shares, "_x": x, "_y": y})
     heads = layers * count
     each = heads <= LABELLED
     named = {n + 0.5: f"{n // count + 1}.{n % count + 1}" for n in range(heads)}
@@ -129,15 +128,16 @@ def heat(title: str, values: NDArray[np.float64], look: Spec) -> Spec:
 
 
 def unseen(variant: Heads) -> Spec:
-    """Draw the attention to unseen distances by layer and length, next to the share of the keys that are so
-    far away."""
+    """Draw the attention to unseen distances by layer and length, and the share of keys that far away."""
     values = np.array(variant.unseen)  # (lengths, layers, H)
     keys = np.array(variant.keys).mean(-1)  # (lengths,)
     lines = {f"layer {layer + 1}": line for layer, line in enumerate(values.mean(-1).T)} | {"keys": keys}
-    table = pd.DataFrame(lines, pd.Index(variant.lengths, name="length")).assign(
-        _x=np.arange(len(keys)) + 0.5
+    table = pd.DataFrame(lines, pd.Index(variant.lengths, name="length"))
+    table = (
+        table.assign(_x=np.arange(len(keys)) + 0.5)
+        .reset_index()
+        .melt(["length", "_x"], var_name="of", value_name="share")
     )
-    table = table.reset_index().melt(["length", "_x"], var_name="of", value_name="share")
     colours = [*(f"var(--c{n % COLOURS})" for n in range(len(lines) - 1)), "var(--soft)"]
     height = heads_height(values[0].size)
     look = {"lines": list(lines), "colours": colours, "height": height, **length_ticks(variant)}

@@ -55,10 +55,9 @@ def extension_figure(comparison: Comparison) -> dict[str, Spec]:
                 curves[title, label] = curve.assign(place=place, source=comparison.source(name))
     table = pd.concat(curves, names=["panel", "name", "length"]).reset_index()
     control = over_words(changes) if comparison.has_controls else "no extension"
+    note = f"over {control}; bands are 95 % intervals of the paired difference"
     axes = Axes(
-        Caption(
-            "What extensions change", f"over {control}; bands are 95 % intervals of the paired difference"
-        ),
+        Caption("What extensions change", note),
         x=comparison.axis(comparison.protocol),
         y=f"gain, {unit(comparison.metric).rpartition(', ')[2]}",
         trained=comparison.trained,

@@ -73,9 +73,8 @@ def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: 
     title_below = f"← loses · {comparison.unit} (symlog) · gains →"
     chart = panel(PANEL, names=names, verdicts=[*VERDICTS], title=title_below)
     over = comparison.table.over or "nothing"
-    note = (
-        f"{comparison.title}; 95 % intervals over {over}; the axis is linear within ±0.05, then logarithmic"
-    )
+    axis = "the axis is linear within ±0.05, then logarithmic"
+    note = f"{comparison.title}; 95 % intervals over {over}; {axis}"
     columns = 2 if len(panels) == 4 else 3
     faceted = facet(chart, table.assign(unit=comparison.unit), "context", columns, Caption(title, note))
     return {"gain": faceted | place_beside(0, 150, 8 * max(map(len, names)))}

@@ -22,12 +22,10 @@ def protocol_changes(comparison: Comparison, limit: int = MOST) -> pd.DataFrame:
     names = sorted(names[:limit], key=comparison.order.index)
     losses = pd.concat({p: comparison.estimates(p, "loss")["value"] for p in protocols}, names=["protocol"])
     losses = losses.xs("none", level="extension").reorder_levels(["method", "protocol", "length"])
-    losses = losses.reindex(
-        pd.MultiIndex.from_product([names, protocols, comparison.lengths], names=losses.index.names)
-    )
-    home = losses.reindex(
-        [(name, protocol, comparison.trained) for name, protocol, _ in losses.index]
-    ).to_numpy()
+    every = [names, protocols, comparison.lengths]
+    losses = losses.reindex(pd.MultiIndex.from_product(every, names=losses.index.names))
+    keys = [(name, protocol, comparison.trained) for name, protocol, _ in losses.index]
+    home = losses.reindex(keys).to_numpy()
     return pd.DataFrame({"loss": losses, "change": losses - home})[pd.notna(home)]
 
 
@@ -43,9 +41,8 @@ def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
         place=table.groupby("method")["protocol"].transform(lambda part: pd.factorize(part)[0]),
         source=table["method"].map(comparison.source),
     )
-    caption = Caption(
-        "One checkpoint under every protocol", f"{comparison.title}; each panel is one trained model"
-    )
+    note = f"{comparison.title}; each panel is one trained model"
+    caption = Caption("One checkpoint under every protocol", note)
     y, zero = "change in loss, nats per token", "at the training length"
     axes = Axes(caption, "evaluated length, tokens", y, comparison.trained, zero)
     return {"change in loss": line_panels(table, axes)}

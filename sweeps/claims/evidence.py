@@ -28,13 +28,7 @@ MAKES_SETTING = (
     "settings.batch", "settings.trainer.max_steps", "settings.optimizer.matrices",
     "settings.optimizer.learning_rate",
 )  # fmt: skip
-NOT_VARIANT = (
-    "finetune_steps",
-    "pattern",
-    "_target_",
-    "paper",
-    "link",
-)  # the first is in the extension's name
+NOT_VARIANT = {"finetune_steps", "pattern", "_target_", "paper", "link"}  # the first: in the extension's name
 
 
 class DocumentScores(NamedTuple):
@@ -67,14 +61,12 @@ class Setting:
         return values.swapaxes(0, 1), rows[0][0].windows
 
     def of_seed(self, terms: Sequence[Term], seed: int) -> list[DocumentScores]:
-        """Return the scores of terms for a seed; nothing if one has none. All scores of an encoding come from
-        one training."""
+        """Return the scores of terms for a seed, or nothing; those of an encoding come from one training."""
         chosen = []
         for term in terms:
             alike = [self.scores.get(other, {}) for other in terms if other.encoding == term.encoding]
-            shared = sorted(
-                key for key in alike[0] if key[0] == seed and all(key in trained for trained in alike)
-            )
+            known = set.intersection(*map(set, alike))
+            shared = sorted(key for key in known if key[0] == seed)
             if not shared:
                 return []
             chosen.append(self.scores[term][shared[-1]])
@@ -129,9 +121,8 @@ def load_settings() -> list[Setting]:
             name = str(archive.relative_to(STUDY)).replace(".", "study")
             if lengths:
                 settings.setdefault((*key, str(windows.tolist())), Setting(name)).add(run)
-    return [
-        replace(setting, name=setting.name + distinction(key, settings)) for key, setting in settings.items()
-    ]
+    names = {key: setting.name + distinction(key, settings) for key, setting in settings.items()}
+    return [replace(setting, name=names[key]) for key, setting in settings.items()]
 
 
 def distinction(key: tuple[str, ...], settings: Mapping[tuple[str, ...], Setting]) -> str:
@@ -149,7 +140,7 @@ def variant(run: FinishedRun, group: str, name: str) -> str:
     if group == "encoding":
         usual = usual | {"checkpoint": None, "objective": "clm"}
         found |= {key: run.facts.get(f"settings.{key}", usual[key]) for key in ("checkpoint", "objective")}
-    changed = [key for key in sorted({*found} - {*NOT_VARIANT}) if found[key] not in (usual[key], "best")]
+    changed = [key for key in sorted({*found} - NOT_VARIANT) if found[key] not in (usual[key], "best")]
     return f"[{','.join(f'{key}={found[key]}'.lower() for key in changed)}]" if changed else ""
 
 

@@ -28,14 +28,9 @@ class Check:
     low: float
     high: float
 
-    @property
-    def is_kept(self) -> bool:
-        return self.low <= self.value <= self.high
-
 
 def base_bounds() -> Iterator[Check]:
     """Compute the smallest bases that prefer a similar key up to a length (Men et al., 2024, Table 2)."""
-
     for length, low, high in ((1024, 4.25e3, 4.35e3), (2048, 1.15e4, 1.6e4), (4096, 2.65e4, 2.75e4)):
         bound = lower_bound(lambda base: geometric(128, base).numpy(), length, 2000.0) or 0.0
         yield Check(f"smallest base for {length:,} tokens", bound, low, high)
@@ -55,8 +50,7 @@ def variance_at_initialisation() -> Iterator[Check]:
 
 
 def repeated_tokens() -> Iterator[Check]:
-    """Compute the weight that a head can give to a token, or to the one before it, if all tokens and thus all
-    keys are the same."""
+    """Compute the weight that a head can give to a token or to the one before, if all keys are the same."""
     key, at, unseen = torch.ones(1, 64, WIDTH), torch.arange(64), torch.ones(64, 64).triu(1) > 0
 
     def weights(q: Tensor, k: Tensor) -> Tensor:

@@ -23,9 +23,7 @@ def claims_page(judgements: Judgements, settings: Sequence[Setting]) -> str:
         Path(__file__).with_name("claims.md.j2"),
         summary=summary(judgements),
         judgements=judgements,
-        questions={
-            question.question: answer(question, judgements, settings) for question in load_questions()
-        },
+        questions={q.question: answer(q, judgements, settings) for q in load_questions()},
         untried=load_untried(),
         result=result_text,
         verdict=verdict_text,
@@ -95,9 +93,8 @@ def answer(question: Question, judgements: Judgements, settings: Sequence[Settin
     sentences = [", ".join(f"{id.upper()} {verdicts[id]}" for id in question.claims)]
     for factor, text in question.factors.items():
         part = Inequality(text, read_sum(text, text)[0], 0.0, False)
-        found = [
-            (measured, s.name) for s in settings if (measured := measure(part, s)) and measured.seeds > 1
-        ]
+        every = [(measured, s.name) for s in settings if (measured := measure(part, s))]
+        found = [(measured, name) for measured, name in every if measured.seeds > 1]
         for measured, name in sorted(found, key=lambda pair: -pair[0].seeds)[:1]:
             sentences.append(f"{factor} can move it by {measured_text(measured)} ({name})")
     return "; ".join(sentences) + "."

@@ -80,8 +80,7 @@ class Trial:
 
     @property
     def deciding(self) -> Measurement:
-        """Return the part that breaks the claim, the first part if all are kept, or else the least certain
-        one."""
+        """Return the part that breaks the claim, the first if all are kept, or else the least certain one."""
         decides = min(self.against, key=lambda n: self.p[n]) if self.against else int(np.argmax(self.p))
         return self.parts[0 if self.verdict == Verdict.REPRODUCED else decides]
 
@@ -97,8 +96,7 @@ class Judgement:
 
     @property
     def trial(self) -> Trial | None:
-        """Return the trial behind the verdict: of those that agree with it or decide, the one with most
-        seeds."""
+        """Return the trial behind the verdict: of those that agree or decide, the one with most seeds."""
         agreeing = [trial for trial in self.trials if trial.verdict == self.verdict]
         deciding = [trial for trial in self.trials if trial.verdict != Verdict.UNDECIDED]
         return max(agreeing or deciding or self.trials, key=lambda trial: trial.seeds, default=None)
@@ -116,7 +114,7 @@ def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:
     """Return the judgement of a claim by the rows of all settings."""
     if claim.exact is not None:
         checks = list(CHECKS[claim.exact]())
-        is_kept = all(check.is_kept for check in checks)
+        is_kept = all(check.low <= check.value <= check.high for check in checks)
         return Judgement(claim, Verdict.REPRODUCED if is_kept else Verdict.NOT_REPRODUCED, [], checks)
     trials = [trial for setting in settings if (trial := try_claim(claim.inequalities, setting))]
     trials = [replace(trial, p=np.minimum(trial.p * len(trials), 1.0)) for trial in trials]

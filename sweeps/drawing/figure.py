@@ -43,8 +43,7 @@ class Figure:
         return self.svg()
 
     def save(self, folder: Path) -> list[Path]:
-        """Save the first view as PNG and as SVG, in a folder that is created if it is missing; return both
-        files."""
+        """Save the first view as PNG and as SVG in a folder, which may be missing; return both files."""
         import vl_convert
 
         drawn, files = self.svg(), [folder / f"{self.name}.png", folder / f"{self.name}.svg"]
@@ -119,8 +118,7 @@ def facet(chart: Spec, table: pd.DataFrame, field: str, columns: int, caption: C
 
 
 def place_beside(names: int, narrowest: int, axis: int = 62) -> Spec:
-    """Return the pixels next to each panel, of the narrowest panel, and left of all, so that a page can fit
-    them."""
+    """Return the pixels next to each panel, of the narrowest panel, and left of all: a page fits them."""
     return {"usermeta": {"beside": names, "narrowest": narrowest, "axis": axis}}
 
 

@@ -30,8 +30,7 @@ class Axes:
 
 
 def limits(table: pd.DataFrame, zero: bool, share: bool) -> tuple[float, float]:
-    """Return the limits of the y axis. A tenth of ten or more curves may explode without flattening the
-    others."""
+    """Return the limits of the y axis. A tenth of ten or more curves may leave it, to not flatten others."""
     if share and not zero:
         return -0.03, 1.03
     ends = table[["value", "least", "most"]].astype(float)
@@ -89,8 +88,7 @@ def name_rows(curves: pd.DataFrame, zero: str, axis: tuple[float, float], height
 
 
 def crossing(known: Sequence[tuple[float, float]], high: float) -> float:
-    """Return the point at which a curve that ends above `high` last crosses it, between two lengths on a
-    logarithmic axis."""
+    """Return where a curve that ends above `high` last crosses it, between two lengths on a log axis."""
     below = [n for n, (_, value) in enumerate(known) if value <= high]
     if not below:
         return known[0][0]

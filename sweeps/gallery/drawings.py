@@ -58,10 +58,6 @@ def heat_map(title: str, values: Tensor, named: bool, causal: bool = True) -> Sp
     i, j = torch.ones_like(values).tril(0 if causal else len(values)).nonzero(as_tuple=True)
     table = pd.DataFrame({"_query": i, "_key": j, "attention": values[i, j].round(decimals=3)})
     table["query"], table["key"] = (table[name].map(dict(enumerate(WORDS))) for name in ("_query", "_key"))
-    labels = {
-        "title": None,
-        "ticks": False,
-        "domain": False,
-        "labelExpr": f"({json.dumps(WORDS)})[datum.value]",
-    }
+    words = f"({json.dumps(WORDS)})[datum.value]"
+    labels = {"title": None, "ticks": False, "domain": False, "labelExpr": words}
     return add_title(title, panel(ATTENTION, words=labels if named else None), table)

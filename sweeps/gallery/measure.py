@@ -53,8 +53,7 @@ def are_alike(rows: Tensor) -> Tensor:
 def word_attention(
     encoding: Encoding | None, order: Sequence[int] = range(len(WORDS)), causal: bool = True
 ) -> Tensor:
-    """Return the attention between the words of a sentence in this order, (H, T, T); without encoding, by
-    content alone."""
+    """Return the attention between words in this order, (H, T, T); without encoding, by content alone."""
     vocabulary = sorted(set(WORDS))
     draw = torch.Generator().manual_seed(1)
     vectors = torch.randn(len(vocabulary), SHAPE["width"], generator=draw)
@@ -101,12 +100,9 @@ def bending(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor
 
 def rotation_angles(rope: RoPE, rotate: Rotate, length: int) -> Tensor:
     """Return the angle between the last query and each key, by pair, (D/2, length)."""
-    first = torch.zeros(SHAPE["head_width"], dtype=torch.float64)
-    pairs = SHAPE["head_width"] // 2
-    cosine, sine = slice(pairs), slice(pairs, None)
-    if rope.layout == "interleaved":
-        cosine, sine = slice(0, None, 2), slice(1, None, 2)
-    first[cosine] = 1
-    start = first.float().expand(1, 1, length, -1)
+    start, pairs = torch.zeros(1, 1, length, SHAPE["head_width"]), SHAPE["head_width"] // 2
+    halves, interleaved = (slice(pairs), slice(pairs, None)), (slice(0, None, 2), slice(1, None, 2))
+    cosine, sine = interleaved if rope.layout == "interleaved" else halves
+    start[..., cosine] = 1
     q, k = (torch.complex(t[0, 0, :, cosine], t[0, 0, :, sine]) for t in rotate(start, start))
     return (q[-1] * k.conj()).angle().mT.double()

@@ -17,16 +17,9 @@ from models.registry import extend, load
 from models.table import SHAPE
 from sweeps.drawing.figure import Figure, Spec, combine, place_beside
 from sweeps.drawing.page import render_page
+from sweeps.gallery import measure
 from sweeps.gallery.drawings import heat_map, line_chart_of
-from sweeps.gallery.measure import (
-    LONGEST,
-    WORDS,
-    added_parts,
-    bending,
-    change_by_shuffling,
-    randomize,
-    word_attention,
-)
+from sweeps.gallery.measure import LONGEST, WORDS
 
 LENGTH = SHAPE["length"]
 NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."
@@ -59,10 +52,8 @@ def gallery_page() -> str:
     second = Figure("order", {"change": order_maps()})
     figures = [article.figure for articles in groups.values() for article in articles if article.figure]
     facts = {"shape": SHAPE, "longest": LONGEST, "words": len(WORDS)}
-    template = Path(__file__).with_name("gallery.html.j2")
-    return render_page(
-        template, [first, second, *figures], first=first, second=second, groups=groups, **facts
-    )
+    template, content = Path(__file__).with_name("gallery.html.j2"), {"first": first, "second": second}
+    return render_page(template, [first, second, *figures], **content, groups=groups, **facts)
 
 
 def wavelengths() -> Spec:
@@ -75,13 +66,12 @@ def wavelengths() -> Spec:
 
 
 def order_maps() -> Spec:
-    """Return the part of attention that depends on the order of the words: nothing without mask and
-    positions."""
+    """Return the part of attention that depends on word order: nothing without mask and positions."""
     alibi = load("alibi", **SHAPE)
     every = {
-        "neither mask nor positions": change_by_shuffling(None, causal=False),
-        "causal mask alone": change_by_shuffling(None, causal=True),
-        "positions alone (ALiBi)": change_by_shuffling(alibi, causal=False),
+        "neither mask nor positions": measure.change_by_shuffling(None, causal=False),
+        "causal mask alone": measure.change_by_shuffling(None, causal=True),
+        "positions alone (ALiBi)": measure.change_by_shuffling(alibi, causal=False),
     }
     charts = [heat_map(name, every[name], place == 0, causal=False) for place, name in enumerate(every)]
     title = "how much the attention between words changes when they come in another order"
@@ -127,25 +117,24 @@ def words(text: str) -> Markup:
 
 
 def score_figure(built: Encoding, before: Encoding | None = None) -> list[Spec]:
-    """Draw what position adds by distance, next to `before` the extension; return nothing if position enters
-    nowhere."""
+    """Draw what position adds by distance, next to `before` the extension; nothing if it enters nowhere."""
     enters = table.enters(built.effect_at(Positions.of(8)))
     if enters == "nowhere":
         return []
     longest = min(LONGEST, built.limit or LONGEST, built.context or LONGEST)
     cosine, logit = "cosine of two equal tokens, minus 1", "what position adds to the logit"
-    title, whole = cosine if "embedding" in enters else logit, added_parts(built, longest)
+    title, whole = cosine if "embedding" in enters else logit, measure.added_parts(built, longest)
     if whole.abs().max() < 1e-6:
-        built, title = randomize(built), f"{title}; starts at 0, random here"
-        whole = added_parts(built, longest)
+        built, title = measure.randomize(built), f"{title}; starts at 0, random here"
+        whole = measure.added_parts(built, longest)
     article = "all heads" if before is None else "with it"
     heads = [f"head {h + 1}" if len(whole) > 1 else article for h in range(len(whole))]
     series = dict(zip(heads, whole, strict=True))
     shorter = min(LENGTH, longest)
     if before is not None:
-        plain = added_parts(before, min(longest, before.limit or longest))[0]
+        plain = measure.added_parts(before, min(longest, before.limit or longest))[0]
         series = {"without the extension": plain} | series
-    elif not torch.allclose(whole[:, :shorter], y := added_parts(built, shorter), atol=1e-3):
+    elif not torch.allclose(whole[:, :shorter], y := measure.added_parts(built, shorter), atol=1e-3):
         series[f"{heads[0]}, at {LENGTH} tokens"] = y[0]
     end = f"; at most {longest} tokens" if longest < LONGEST else ""
     return [line_chart_of(title + end, series, BACK, upright=TRAINED if longest > LENGTH else [])]
@@ -160,7 +149,8 @@ def method_figure(name: str, encoding: Encoding) -> Figure | None:
 
 def maps(name: str) -> list[Spec]:
     """Draw attention between words without and with position."""
-    without, seen = word_attention(None), word_attention(load(name, **SHAPE | {"length": len(WORDS)}))
+    short = load(name, **SHAPE | {"length": len(WORDS)})
+    without, seen = measure.word_attention(None), measure.word_attention(short)
     last = SHAPE["heads"] - 1
     every = {"without position, head 1": without[0], "with it, head 1": seen[0]}
     every[f"with it, head {last + 1}"] = seen[last]
@@ -170,11 +160,11 @@ def maps(name: str) -> list[Spec]:
 def bends(before: RoPE, after: Encoding) -> list[Spec]:
     """Draw how an extension changes RoPE's frequencies, and the distance that the slowest pair sees."""
     longest = min(LONGEST, after.context or LONGEST)
-    ratio, seen = bending(before, after, longest)
+    ratio, seen = measure.bending(before, after, longest)
     if not ratio.isfinite().any():
         return []
-    title, across = "frequency among neighbours, times RoPE's", "pair of features, fastest first"
-    zero = {"zero": True}
-    kept = line_chart_of(title, {"ratio": ratio}, across, level=[{"y": 1}], scale=zero)
+    title, look = "frequency among neighbours, times RoPE's", {"zero": True}
+    across = "pair of features, fastest first"
+    kept = line_chart_of(title, {"ratio": ratio}, across, level=[{"y": 1}], scale=look)
     title, level = "distance that the slowest pair sees", [{"y": LENGTH}]
-    return [kept, line_chart_of(title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=zero)]
+    return [kept, line_chart_of(title, {"distance": seen}, BACK, upright=TRAINED, level=level, scale=look)]

@@ -30,9 +30,8 @@ def make(
     write_whole(into / "table.txt", terminal_text(sweep, comparisons, WIDTH))
     drawn = figures(comparisons, [job.name for job in sweep.failures])
     write_whole(into / "report.html", report_page(sweep, comparisons, drawn))
-    saved = [
-        file for by_kind in drawn for figure in by_kind.values() for file in figure.save(into / "figures")
-    ]
+    every = [figure for by_kind in drawn for figure in by_kind.values()]
+    saved = [file for figure in every for file in figure.save(into / "figures")]
     for stale in {*(into / "figures").glob("*.[ps][nv]g")} - {*saved}:  # of the last report
         stale.unlink()
     for file in (into / "report.html", into / "table.txt", *saved):

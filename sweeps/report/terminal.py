@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from io import StringIO
+from typing import Literal
 
 from rich import box
 from rich.console import Console
@@ -29,21 +30,18 @@ def print_report(sweep: SweepResults, comparisons: Sequence[Comparison], console
             console.print(line, highlight=False, style=style)
 
     print_lines(*sweep.notes)
-    tables: list[DisplayTable | None] = []
     for comparison in comparisons:
         title = comparison.title.replace(", ", " · ")
         print_lines(f"{unit(comparison.metric)} · {comparison.protocol} · {title}", style="bold")
         print_lines(grid(method_table(comparison), console.width))
         print_lines(*notes(comparison), style="dim")
         print_lines("", *(f"{label}: {text}" for label, text in answers(comparison).items()), "")
-        tables = [extension_table(comparison), protocol_table(comparison, FEW)]
+        tables: list[DisplayTable | None] = [extension_table(comparison), protocol_table(comparison, FEW)]
         tables += [sides_table(comparisons)] if comparison is comparisons[-1] else []
         for table in filter(None, tables):
             is_long = len(table.rows) > MANY
-            print_lines(
-                f"{table.title}: {len(table.rows)} rows, on the page." if is_long else table.title,
-                style="bold",
-            )
+            rest = f": {len(table.rows)} rows, on the page." if is_long else ""
+            print_lines(table.title + rest, style="bold")
             print_lines(*([] if is_long else [grid(table, console.width), ""]))
     for outcome, jobs in sweep.troubles.items():
         lines = [f"  {job.name}: {job.reason}" + f"\n    log: {job.log}" * bool(job.log) for job in jobs]
@@ -54,11 +52,8 @@ def print_report(sweep: SweepResults, comparisons: Sequence[Comparison], console
 def terminal_text(sweep: SweepResults, comparisons: Sequence[Comparison], width: int) -> str:
     """Return the printed report without colours, for a file."""
     out = StringIO()
-    print_report(
-        sweep,
-        comparisons,
-        Console(file=out, width=width, color_system=None, legacy_windows=False, markup=False),
-    )
+    console = Console(file=out, width=width, color_system=None, legacy_windows=False, markup=False)
+    print_report(sweep, comparisons, console)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -69,9 +64,8 @@ def grid(table: DisplayTable, width: int) -> Grid:
     for _, column in brief:
         head = "\n".join(filter(None, (column.head, column.below)))
         style = "dim" if not column.head else "cyan" if column.kind == "trained" else ""
-        result.add_column(
-            head, justify="left" if column.kind == "left" else "right", style=style, no_wrap=True
-        )
+        side: Literal["left", "right"] = "left" if column.kind == "left" else "right"
+        result.add_column(head, justify=side, style=style, no_wrap=True)
     for row in table.rows:
         result.add_row(*(cell_text(row[place], width) for place, _ in brief))
     return result

@@ -31,9 +31,8 @@ def unarchive(folders: Sequence[Path], options: dict[str, str]) -> str:
     return f"{unpack(*folders)} runs are in {folders[1]}."
 
 
-COMMANDS: dict[
-    str, tuple[int, Callable[[Sequence[Path], dict[str, str]], str]]
-] = {  # with the fewest folders
+Command = Callable[[Sequence[Path], dict[str, str]], str]
+COMMANDS: dict[str, tuple[int, Command]] = {  # with the fewest folders
     "gain": (1, gain_table),
     "copying": (1, copying_table),
     "rates": (1, rate_table),

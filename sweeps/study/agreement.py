@@ -35,9 +35,8 @@ def agreement(table: Table, last: Table, multiple: int) -> list[str]:
     for each in (table, last):
         sample = gain_samples(each)[0].xs("none", level="extension")
         gains.append(sample[sample.index.get_level_values("length") == multiple * each.trained])
-        losses.append(
-            each.sample("same_tokens", "loss").xs(("none", each.trained), level=("extension", "length"))
-        )
+        sample = each.sample("same_tokens", "loss")
+        losses.append(sample.xs(("none", each.trained), level=("extension", "length")))
     shared = set.intersection(*({*sample.index.unique("method")} for sample in gains))
     verdicts = method_gains(last)["verdict"]
     gainers = {name for name in shared if verdicts.get((name, "none", multiple * last.trained)) == GAINS}

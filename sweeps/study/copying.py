@@ -56,10 +56,9 @@ def copying_gains(
         for protocol, metric in table.measured
         if protocol.startswith(f"{COPYING}_") and metric == SHARE
     }
-    shares = {
-        name: float(table.value(of, SHARE).groupby("length").max().get(length, 0))
-        for name, of in classes.items()
-    }
+    shares = {}
+    for name, of in classes.items():
+        shares[name] = float(table.value(of, SHARE).groupby("length").max().get(length, 0))
     ranges = {
         f"{low + 1:,} to {high:,} tokens back": [e for e in classes if e.isdigit() and low < int(e) <= high]
         for low, high in pairwise([0, *ends])
@@ -67,9 +66,8 @@ def copying_gains(
     result = {}
     for label, parts in ranges.items():
         share = sum(shares[name] for name in parts)
-        samples = [
-            shares[name] / share * table.sample(classes[name], "loss") for name in parts if shares[name] > 0
-        ]
+        weights = {classes[name]: shares[name] / share for name in parts if shares[name] > 0}
+        samples = [weight * table.sample(protocol, "loss") for protocol, weight in weights.items()]
         if samples:
             whole = sum(samples[1:], samples[0])
             whole = whole[whole.index.get_level_values("length") == length]

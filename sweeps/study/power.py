@@ -40,17 +40,12 @@ def power_of(comparison: Comparison, planned: int) -> str:
         count: np.where(found.seeds > 1, smallest_difference(found, count, len(names)), np.nan)
         for count in sorted({*COUNTS, planned})
     }
-    rows = [
-        [
-            str(count),
-            *(number(np.nanmedian(column) if np.isfinite(column).any() else None) for column in each.T),
-        ]
-        for count, each in needed.items()
-    ]
-    last, end = (
-        needed[planned][:, -1],
-        f"With {plural(planned, 'seed')} at {comparison.at(comparison.longest)}: ",
-    )
+    rows = []
+    for count, each in needed.items():
+        medians = (np.nanmedian(column) if np.isfinite(column).any() else None for column in each.T)
+        rows.append([str(count), *map(number, medians)])
+    last = needed[planned][:, -1]
+    end = f"With {plural(planned, 'seed')} at {comparison.at(comparison.longest)}: "
     if np.isfinite(last).any():
         hardest = names[int(np.nanargmax(last))]
         end += f"{number(float(np.nanmedian(last)))}, at worst {number(float(np.nanmax(last)))} ({hardest})."

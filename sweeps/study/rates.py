@@ -21,8 +21,7 @@ RATE = "optimizer.learning_rate"
 
 
 def rate_table(folders: Sequence[Path], options: dict[str, str]) -> str:
-    """Return the rate that is best for each method and its gains there; then the gains at the first rate, on
-    the same seeds and documents."""
+    """Return the best rate of each method and its gains there, then those at the first rate, paired."""
     by_rate = tables_by_rate([read_table_of(folder) for folder in folders])
     if len(by_rate) < 2:
         raise UsageError("All runs have the same learning rate: name another folder, as docs/study/rates.")
@@ -48,9 +47,7 @@ def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
     return {rate: read_table(alike) for rate, alike in runs.items()}
 
 
-def gains_at_best_rates(
-    by_rate: dict[float, Table],
-) -> tuple[dict[str, str], list[pd.DataFrame]]:
+def gains_at_best_rates(by_rate: dict[float, Table]) -> tuple[dict[str, str], list[pd.DataFrame]]:
     """Return the best rates of each method as text; and the gains by seed and document at these rates, and at
     the first rate, on the seeds and documents that all rates have."""
     rates = list(by_rate)

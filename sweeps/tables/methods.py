@@ -113,9 +113,8 @@ def sides_table(comparisons: Sequence[Comparison]) -> DisplayTable | None:
         lengths = list(dict.fromkeys([side.halfway, side.longest]))
         columns += [Column(side.metric, f"{side.trained:,}"), *(Column("gain", f"at {n:,}") for n in lengths)]
         for name, row in rows.items():
-            other = find_method(name, side.names) or next(
-                filter(lambda n: find_method(n, [name]), side.names), name
-            )
+            alike = (n for n in side.names if find_method(n, [name]))
+            other = find_method(name, side.names) or next(alike, name)
             row.append(cells.value_cell(side.means, (other, "none", side.trained)))
             row += [change_cell(side.gains, (other, "none", n), -1, "gain") for n in lengths]
     note = "The same models on the same text: what longer context does for prediction and for retrieval."

@@ -22,8 +22,7 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 def scored_note(comparison: Comparison) -> str:
-    """Return "48 windows of 37 documents" or "256 problems of each length"; empty if there are no scores by
-    document."""
+    """Return "48 windows of 37 documents" or "256 problems of each length"; empty without such scores."""
     counts = comparison.table.windows
     if comparison.sample.shape[1] < 2:
         return ""
@@ -52,8 +51,7 @@ def spread_note(comparison: Comparison) -> str:
 
 
 def ties(comparison: Comparison) -> list[str]:
-    """Return the lengths at which the best method is separable, and those with the methods that are not
-    separable from it."""
+    """Return the lengths with a separable best method, and those with ties for it."""
     tied: dict[tuple[str, ...], list[int]] = {}
     for length, best in comparison.best.items():
         if best.tied:

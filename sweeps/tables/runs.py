@@ -64,16 +64,13 @@ def fairness_table(comparison: Comparison) -> DisplayTable:
     facts, usual = method_facts(comparison.table)
     differs = facts != usual
     unequal = list(facts.columns[differs.any()])
-    rows = [
-        [
-            text_cell(str(name)),
-            *(
-                Cell(facts[key][name] or MISSING, kind="differs" * bool(differs[key][name]))
-                for key in unequal
-            ),
+    rows = []
+    for name in facts.index[differs.any(axis=1)]:
+        kinds = ("differs" * bool(differs[key][name]) for key in unequal)
+        cells = [
+            Cell(facts[key][name] or MISSING, kind=kind) for key, kind in zip(unequal, kinds, strict=True)
         ]
-        for name in facts.index[differs.any(axis=1)]
-    ]
+        rows.append([text_cell(str(name)), *cells])
     same = ", ".join(f"{key} {value}" for key, value in usual.items() if value and key not in unequal)
     rest = ", ".join(f"{key} {usual[key] or MISSING}" for key in unequal)
     rate = "The learning rate was tuned for none of them." if "learning rate" not in unequal else ""

@@ -95,9 +95,6 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "training.bin has another content": lambda folder: truncate(folder / "training.bin", 100),
     "held_out.bin has another content": lambda folder: flip(folder / "held_out.bin", 10),
     "meta.json has another content": revalue,
-    "No such file or directory: .*held_out_lengths.npy": lambda folder: (
-        folder / "held_out_lengths.npy"
-    ).unlink(),
     "No such file or directory: .*meta.json": lambda folder: (folder / "meta.json").unlink(),
 }
 
@@ -152,17 +149,8 @@ def test_what_decides_the_ids_decides_the_folder(
     assert len({source.fingerprint for source in (first, *others)}) == 6
 
 
-CHANGES: dict[str, Callable[[Path], Any]] = {
-    "replaced": lambda books: (books / "shelf0/0.txt").write_text("something else altogether"),
-    "added": lambda books: (books / "shelf0/new.txt").write_text("a new file"),
-    "removed": lambda books: (books / "shelf1/1.txt").unlink(),
-    "renamed": lambda books: (books / "shelf0/0.txt").rename(books / "shelf0/other.txt"),
-}
-
-
-@pytest.mark.parametrize("name", CHANGES)
 def test_a_text_that_changes_between_its_digest_and_its_reading_is_refused(
-    name: str, small: dict[str, Any], books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: dict[str, Any], books: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the new text would be kept under the digest of the old one."""
     from data.text import prepare as build
@@ -170,7 +158,7 @@ def test_a_text_that_changes_between_its_digest_and_its_reading_is_refused(
     prepare = build.prepare_corpus
 
     def change(*arguments: Any) -> Any:
-        CHANGES[name](books)
+        (books / "shelf0/0.txt").write_text("something else altogether")
         return prepare(*arguments)
 
     monkeypatch.setattr(build, "prepare_corpus", change)

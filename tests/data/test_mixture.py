@@ -132,6 +132,7 @@ def test_impossible_settings_are_refused(mixture: Make, settings: Callable[..., 
 
 def test_passes_over_the_text_count_its_own_sequences(mixture: Make, hidden: Mixed, stdlib: Text) -> None:
     assert mixture("copy", 512 + 18).passes(100, 64) == stdlib.passes(50, 64)
+    assert stdlib.passes(len(stdlib.training), 2) == 2.0
     keys = hidden.task.passes(50, 64)
     assert hidden.passes(100, 64) == stdlib.passes(50, 64) + keys
     assert 0 < keys < stdlib.passes(50, 64)

@@ -34,9 +34,8 @@ def test_a_sweep_survives_the_archive(sweep: Path, tmp_path: Path) -> None:
             for name, scores in run.documents.items():
                 assert other.documents[name].shape == scores.shape
                 np.testing.assert_allclose(other.documents[name], scores, rtol=1e-6)
-    assert all(
-        finished_id(tmp_path / "again" / name) == finished_id(run.folder) for name, run in runs.items()
-    )
+    for name, run in runs.items():
+        assert finished_id(tmp_path / "again" / name) == finished_id(run.folder)
 
 
 def test_an_archive_grows_by_other_runs_and_replaces_its_own(sweep: Path, tmp_path: Path) -> None:
@@ -76,14 +75,6 @@ def test_a_damaged_archive_is_one_sentence(sweep: Path, tmp_path: Path) -> None:
         shutil.rmtree(archive)
 
 
-def test_an_archive_without_ids_is_damaged(sweep: Path, tmp_path: Path) -> None:
-    pack(sweep, tmp_path)
-    file = tmp_path / "runs.parquet"
-    pd.read_parquet(file).rename(columns={"id": "name"}).to_parquet(file)
-    with pytest.raises(UsageError, match=r"The archive .* is damaged: make it again"):
-        unpack(tmp_path, tmp_path / "again")
-
-
 @pytest.mark.parametrize("name", ["rows", "scores"])
 def test_an_archive_that_lacks_a_run_is_damaged(name: str, sweep: Path, tmp_path: Path) -> None:
     pack(sweep, tmp_path)
@@ -94,7 +85,7 @@ def test_an_archive_that_lacks_a_run_is_damaged(name: str, sweep: Path, tmp_path
         load_sweep(tmp_path)
 
 
-@pytest.mark.parametrize("run", ["..", ".", "", "../x", "/tmp/x", "a\nb"])
+@pytest.mark.parametrize("run", ["..", "", "../x", "/tmp/x"])
 def test_a_run_whose_name_leads_elsewhere_is_damage(run: str, sweep: Path, tmp_path: Path) -> None:
     pack(sweep, tmp_path / "archive")
     for name in ("rows", "scores", "runs"):

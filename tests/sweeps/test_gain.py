@@ -76,15 +76,11 @@ def test_a_method_that_fails_in_a_window_does_not_gain_by_leaving_it(crop: float
     home = pd.MultiIndex.from_product([["nope"], [256], [0, 1]], names=["method", "length", "seed"])
     noise = np.random.default_rng(0).normal(0, 0.01, (3, 2, 32))
     losses = {"window": 3.0} | ({} if crop is None else {"crop": crop})
-    frames = {
-        name: pd.DataFrame(loss + part, home)
-        for (name, loss), part in zip(losses.items(), noise, strict=False)
-    }
+    parts = zip(losses.items(), noise, strict=False)
+    frames = {name: pd.DataFrame(loss + part, home) for (name, loss), part in parts}
     found, over = paired_gains(pd.DataFrame(2.5 + noise[2], index), frames, 1)
     assert found.to_numpy().mean() == pytest.approx(gain, abs=0.01)
-    assert over["nope", "none", 256].split(" and ")[0] == (
-        "crop" if crop is not None and crop < 3 else "window"
-    )
+    assert over["nope", "none", 256].startswith("crop" if crop and crop < 3 else "window")
 
 
 def test_a_seed_without_its_control_does_not_count(table: Table) -> None:
@@ -110,12 +106,9 @@ def test_ten_numbers_by_other_means() -> None:
     rows = pd.read_parquet(STUDY / "quick" / "rows.parquet").query("metric == 'loss'")
     loss = rows.set_index(["encoding", "protocol", "extension", "length"])["value"]
     found = plain(only_table(load_sweep(STUDY / "quick")))
-    checked = 0
     for method in ("rope", "alibi", "kerple_log", "t5", "nope"):
         for length in (256, 2048):
             window = loss[method, "same_tokens", "window", length]
             crop = loss[method, "sliding", "crop", length]
             expected = min(window, crop) - loss[method, "same_tokens", "none", length]
             assert found["value"][method, length] == pytest.approx(expected, abs=1e-5)
-            checked += 1
-    assert checked == 10

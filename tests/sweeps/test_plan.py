@@ -18,13 +18,10 @@ def test_each_run_starts_as_soon_as_it_can() -> None:
 
 
 def test_the_sizes_of_a_run() -> None:
-    config = composed(
-        "model=base",
-        "batch=4",
-        "trainer.accumulate=1",
-        "evaluation.ladder=[1,2]",
-        "evaluation.extensions=controls",
+    settings = (
+        "model=base batch=4 trainer.accumulate=1 evaluation.ladder=[1,2] evaluation.extensions=controls"
     )
+    config = composed(*settings.split())
     assert parameter_count(config) == pytest.approx(124e6, rel=0.01)  # GPT-2's, less its positions
     passes = 3 * len(config.evaluation.protocols) * config.evaluation.windows
     assert evaluation_tokens(config) == pytest.approx(passes * (1024 + 2048) / 3, rel=0.1)  # forward alone

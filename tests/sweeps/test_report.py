@@ -15,7 +15,7 @@ import pytest
 
 from sweeps import command
 from sweeps.charts.decomposition import DISTANCES, EARLY, POSITIONS, WHOLE, decompose
-from sweeps.charts.extensions import common_beginning, extension_changes
+from sweeps.charts.extensions import extension_changes
 from sweeps.report import make
 from sweeps.report.__main__ import main
 from sweeps.report.answers import answers, setting
@@ -146,10 +146,8 @@ def test_of_trainings_by_other_code_the_newest_counts(tmp_path: Path) -> None:
     found = comparison_of(folder)
     assert found.table.values.equals(expected.table.values)
     assert found.source("rope") == "rope-s0, rope-s1"
-    assert (
-        "rope, seed 0: the newest of 2 trainings, which differ in code, packages or precision; left out: "
-        "rope-older." in found.table.notes
-    )
+    (note,) = (note for note in found.table.notes if note.startswith("rope, seed 0: the newest of 2"))
+    assert note.endswith("left out: rope-older.")
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -196,13 +194,6 @@ def test_training_lengths_and_data_are_reported_apart(tmp_path: Path) -> None:
     assert 'data-figure="loss_by_length-128"' in page
 
 
-def test_names_of_extensions_that_differ_in_one_setting() -> None:
-    assert common_beginning(["bfloat16 what=positions", "bfloat16 what=biases"]) == "bfloat16 what="
-    assert common_beginning(["pi factor=2", "yarn"]) == ""
-    assert common_beginning(["pi", "yarn"]) == ""
-    assert common_beginning(["pi factor=2"]) == ""
-
-
 def test_a_family_is_what_the_run_itself_says_or_that_of_no_other(tmp_path: Path) -> None:
     names = ["rope", "stranger", "alibi", "mine"]
     changed = {"mine": {"encoding": {"family": "my family"}}}
@@ -224,21 +215,15 @@ def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     assert "</script><b>x" not in page
 
 
-SCORES = np.array(["a"] * 24), np.ones((24, 2)), 1j * np.ones(24)
+SCORES = np.array(["a"] * 24), np.ones((24, 2))
 DAMAGE: list[tuple[str, Any, str]] = [
     ("results.jsonl", b"{\n{\n", "is damaged at line 1"),
     ("results.jsonl", b"", "is empty"),
     ("documents.npz", b"PK broken", "documents.npz is damaged"),
-    ("documents.npz", b"", "documents.npz is damaged"),
     ("run.json", b"[1]", "run.json is damaged"),
-    ("run.json", b"\xff", "run.json is damaged"),
-    ("results.jsonl", b"\xff\xfe\n", "results.jsonl is damaged at line 1"),
     ("results.jsonl", b"[" * 100_000 + b"\n", "results.jsonl is damaged at line 1"),
     ("results.jsonl", {"value": "4.1"}, "results.jsonl is damaged at line 1 (value: '4.1')"),
-    ("results.jsonl", {"length": None}, "results.jsonl is damaged at line 1 (length: None)"),
-    ("results.jsonl", {"length": 64.5}, "results.jsonl is damaged at line 1 (length: 64.5)"),
     ("results.jsonl", {"length": 0}, "results.jsonl has a length below 1"),
-    ("results.jsonl", {"trained_length": 0}, "results.jsonl has a length below 1"),
     ("results.jsonl", {"encoding": ["rope"]}, "results.jsonl is damaged at line 1 (encoding: ['rope'])"),
     *(("documents.npz", scores, "documents.npz is damaged") for scores in SCORES),
 ]
@@ -264,15 +249,11 @@ def test_runs_that_cannot_be_read_are_left_out_and_reported(
     assert f"{len(DAMAGE)} of {2 * len(DAMAGE) + 2} jobs cannot be read" in printed
     sweep = load_sweep(folder)
     for seed, (_, _, reason) in enumerate(DAMAGE):
-        (found,) = [
-            failure.reason for failure in sweep.troubles[UNREADABLE] if failure.name == f"rope-s{seed}"
-        ]
+        (found,) = [job.reason for job in sweep.troubles[UNREADABLE] if job.name == f"rope-s{seed}"]
         assert reason in found
         assert found in page
         assert found in printed
-    assert {(run.encoding, run.seed) for run in sweep.runs if run.encoding == "rope"} == {
-        ("rope", len(DAMAGE))
-    }
+    assert [run.seed for run in sweep.runs if run.encoding == "rope"] == [len(DAMAGE)]
     assert sum(run.encoding == "alibi" for run in sweep.runs) == len(DAMAGE) + 1
 
 
@@ -284,31 +265,12 @@ def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:
     assert comparison_of(folder).table.over == "seeds and documents"
 
 
-def test_settings_may_be_lists(tmp_path: Path) -> None:
-    folder = make_sweep(tmp_path, ["rope", "alibi"], changed={"rope": {"batch": [16, 32]}}, **SMALL)
-    assert "sequences per step" in answers(comparison_of(folder))["What this cannot say"]
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"run": "rope"}'])
+@pytest.mark.parametrize("content", [b"{", b'{"run": "rope"}'])
 def test_a_damaged_diagnosis_is_reported(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "diagnostics.json").write_bytes(content)
     (found,) = diagnoses([tmp_path])
     assert found.figures == []
     assert "diagnostics.json is damaged: delete it, or diagnose the run again." in found.sentences[0]
-
-
-def test_a_diagnosis_whose_lists_do_not_fit_is_reported(tmp_path: Path) -> None:
-    variant = {
-        "extension": "none", "lengths": [], "farthest": [], "ends": [], "entropy": [], "unseen": [],
-        "keys": [], "profile": [],
-    }  # fmt: skip
-    about = {
-        "run": "rope", "data": "python", "trained_length": 64, "sequences": 2, "queries": 4, "farthest": [],
-        "variants": [variant], "sentences": ["so"],
-    }  # fmt: skip
-    (tmp_path / "diagnostics.json").write_text(json.dumps(about))
-    (found,) = diagnoses([tmp_path])
-    assert "is damaged" in found.sentences[0]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -339,9 +301,7 @@ def test_the_command_says_what_is_wrong_in_its_exit_code(
         assert bool(mistake) == (code == 2)
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"jobs": 3}', '{"jobs": [1]}', '{"jobs": [{"name": "x"}]}']
-)
+@pytest.mark.parametrize("content", ["{", "[]", '{"jobs": [{"name": "x"}]}'])
 def test_without_a_list_of_jobs_every_run_is_reported(content: str, tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, **SMALL)
     (folder / "sweep.json").write_text(content)
@@ -370,11 +330,9 @@ def test_gaps_are_reported_by_what_rows_say(tmp_path: Path) -> None:
         "not evaluated": {"alibi": [256]}, "undefined": {"learned": past}, "not finite": {"t5": [512]},
     }  # fmt: skip
     parts = (
-        "alibi at 256 tokens: not evaluated",
-        "learned past 64 tokens: undefined",
-        "t5 at 512 tokens: not finite",
+        "alibi at 256 tokens: not evaluated; learned past 64 tokens: undefined; t5 at 512 tokens: not finite"
     )
-    assert gaps_note(found) == f"No value for {'; '.join(parts)}."
+    assert gaps_note(found) == f"No value for {parts}."
 
 
 def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> None:
@@ -390,10 +348,7 @@ def test_a_length_without_memory_is_a_gap_with_its_reason(tmp_path: Path) -> Non
     assert gaps(found) == expected
     assert np.isnan(found.means["value"]["rope", "none", 2048])
     assert np.isfinite(found.means["value"]["alibi", "none", 2048])
-    assert (
-        "No value for alibi + crop at 2,048 tokens: out of memory; rope at 2,048 tokens: out of memory."
-        in text_of(folder)
-    )
+    assert "No value for alibi + crop at 2,048 tokens: out of memory; rope at" in text_of(folder)
     assert page_of(folder)
 
 
@@ -426,14 +381,9 @@ def test_the_page_answers_first_by_one_definition(tmp_path: Path) -> None:
     comparison, page = comparison_of(folder), page_of(folder)
     lines = answers(comparison)
     assert lines["Loses"].startswith("At 256 tokens (4x): rope −")
-    for line, verdict in (
-        ("Gains", "gains"),
-        ("Holds", "holds"),
-        ("Loses", "loses"),
-        ("Undecided", "undecided"),
-    ):
+    for verdict in ("gains", "holds", "loses", "undecided"):
         for name in ("rope", "fox", "alibi"):
-            for length, part in zip((256, 2048), lines[line].split("; at"), strict=True):
+            for length, part in zip((256, 2048), lines[verdict.capitalize()].split("; at"), strict=True):
                 assert (name in part) == (comparison.gains["verdict"][name, "none", length] == verdict)
     drawn = figures_of(page)["gain_by_length"][0]["datasets"]["table"]
     assert "2,048 tokens, 32x" in drawn
@@ -493,11 +443,7 @@ def test_the_decomposition_adds_up(tmp_path: Path) -> None:
         tmp_path, ["rope", "learned"], 2, controls=("crop", "window"), protocols=both, extend=(), windows=24
     )
     found = decompose(comparison_of(folder).table)["value"]
-    value = (
-        comparison_of(folder)
-        .table.values.groupby(level=["method", "extension", "protocol", "metric", "length"])
-        .mean()
-    )
+    value = comparison_of(folder).table.values.groupby(level=[0, 1, 2, 3, 4]).mean()
 
     def loss(extension: str, protocol: str, length: int) -> float:
         return float(value["rope", extension, protocol, "loss", length])

@@ -122,11 +122,8 @@ def test_both_sides_stand_in_one_table_and_have_their_own_words(mixed: Path) -> 
     assert (of_text.main, of_answers.main) == (("same_tokens", "loss"), ("answers", "accuracy"))
     table = sides_table([of_text, of_answers])
     assert table is not None
-    assert [column.head for column in table.columns] == [
-        "method",
-        *["loss", "gain", "gain"],
-        *["accuracy", "gain", "gain"],
-    ]
+    heads = ["method", "loss", "gain", "gain", "accuracy", "gain", "gain"]
+    assert [column.head for column in table.columns] == heads
     rows = {row[0].text: row for row in table.rows}
     assert rows["t5"][1].value == of_text.means["value"]["t5", "none", 64]
     assert rows["t5"][6].value == of_answers.gains["value"]["t5", "none", 512]
@@ -143,9 +140,8 @@ def test_losses_of_models_that_also_answer_are_compared(mixed: Path) -> None:
     _, text = compare(["alibi", "rope", f"in={mixed}", "at=8x"])
     assert text.startswith("loss, nats per token, under same_tokens;")
     _, text = compare(["alibi", "rope", f"in={mixed}", "at=8x", "metric=accuracy"])
-    assert text.endswith(
-        "under answers; paired over shared seeds and documents. At the last line alibi is better."
-    )
+    assert "under answers; paired" in text
+    assert text.endswith("At the last line alibi is better.")
 
 
 def test_accuracy_is_drawn_from_zero_to_one_with_chance(mixed: Path) -> None:
@@ -159,10 +155,5 @@ def test_accuracy_is_drawn_from_zero_to_one_with_chance(mixed: Path) -> None:
     assert drawn["facet"]["sort"] == of_answers.order
     assert len(drawn["datasets"]["table"].splitlines()) == 1 + len(SLOPES) * len(DEPTHS) * 4
     assert by_depth(of_text) == {}
-    assert [short_number(value) for value in (float("nan"), 0.0, 0.47, 0.999, 1.0)] == [
-        "–",
-        ".00",
-        ".47",
-        "1",
-        "1",
-    ]
+    texts = [short_number(value) for value in (float("nan"), 0.0, 0.47, 0.999, 1.0)]
+    assert texts == ["–", ".00", ".47", "1", "1"]

@@ -8,7 +8,6 @@ import pytest
 
 import data
 from data.tasks.flip_flop import IGNORE, READ, WRITE, ZERO, FlipFlop
-from tests.data.conftest import check_shares
 
 
 @pytest.fixture
@@ -54,10 +53,6 @@ def test_three_test_sets_share_one_training(flip_flop: Callable[..., FlipFlop]) 
     names = ("flip_flop", "flip_flop_sparse", "flip_flop_dense")
     assert len({flip_flop(name).fingerprint for name in names}) == 1
     assert flip_flop(ignore=0.5).fingerprint != flip_flop().fingerprint
-
-
-def test_processes_share_the_sequences_of_one(flip_flop: Callable[..., FlipFlop]) -> None:
-    check_shares(flip_flop(), 64)
 
 
 @pytest.mark.parametrize(("length", "message"), [(63, "even number"), (2, "from 4 on")])

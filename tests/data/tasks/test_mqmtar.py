@@ -8,7 +8,6 @@ import pytest
 
 from data.tasks.base import Generated
 from data.tasks.mqmtar import ASKS, IS, LETTER, SPACE
-from tests.data.conftest import check_shares
 
 
 @pytest.fixture
@@ -59,10 +58,6 @@ def test_letters_recur_and_words_do_not_suffice_by_their_first(mqmtar: Callable[
     tokens = mqmtar().problems(1, 4096).tokens[0].tolist()
     known, _, _ = read_sequence([*tokens, SPACE, SPACE][: tokens.index(ASKS) + 1] + [SPACE] * 2, 2)
     assert len({key[0] for key in known}) < 0.8 * len(known)
-
-
-def test_processes_share_the_sequences_of_one(mqmtar: Callable[..., Generated]) -> None:
-    check_shares(mqmtar(), 64)
 
 
 def test_a_length_without_room_is_refused(mqmtar: Callable[..., Generated]) -> None:

@@ -74,13 +74,7 @@ def test_copy_of_one_symbol(task: Callable[..., Task]) -> None:
 @pytest.mark.parametrize(
     ("name", "length", "of", "values", "least"),
     [
-        (
-            "addition",
-            3,
-            lambda q: tuple(map(len, q.split("+"))),
-            {(3, 1), (3, 2), (3, 3), (2, 3), (1, 3)},
-            40,
-        ),
+        ("addition", 3, lambda q: (*map(len, q.split("+")),), {(3, 1), (3, 2), (3, 3), (2, 3), (1, 3)}, 40),
         ("counting", 58, lambda q: q[0], {"0", "1", "2"}, 75),
         ("mode", 1, int, set(range(5)), 40),
     ],

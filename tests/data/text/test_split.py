@@ -116,11 +116,6 @@ def test_too_little_to_split_is_refused(tmp_path: Path, split: Callable[..., Tex
         split(file, shortest=100)
 
 
-def test_a_single_long_text_is_cut_to_the_limit(tmp_path: Path, split: Callable[..., Text]) -> None:
-    (tmp_path / "book.txt").write_text("a line of text\n" * 40_000)
-    assert sum(map(len, parts(split(tmp_path / "book.txt", limit=0.1))["training"])) == 100_000
-
-
 DIRTY = ["one\r\ntwo\rthree", "\ufeffwith a mark", "a\0b", "half of a pair \ud800 here"]
 
 

@@ -7,14 +7,7 @@ import pytest
 import yaml
 
 from conf.errors import UsageError
-from sweeps.claims.claim import (
-    LITERATURE,
-    load_claims,
-    load_questions,
-    load_untried,
-    read_claims,
-    trainings,
-)
+from sweeps.claims.claim import LITERATURE, load_claims, load_questions, load_untried, read_claims, trainings
 from sweeps.claims.inequality import read_sum
 from tests.test_commands import job_settings
 from train.config.parameters import check_parameters
