@@ -24,10 +24,9 @@ def short_digest(content: Any) -> str:
 
 def code_digest(*places: Path) -> str:
     """Return a digest of files, and of all files in folders but those that are not code."""
-    files = [
-        (file.relative_to(place).as_posix(), file) for place in places for file in (place, *place.rglob("*"))
-    ]
-    counted = [(name, file) for name, file in files if file.is_file() and not NOT_CODE.search(name)]
+    every = [(place, file) for place in places for file in (place, *place.rglob("*")) if file.is_file()]
+    files = [(file.relative_to(place).as_posix(), file) for place, file in every]
+    counted = [(name, file) for name, file in files if not NOT_CODE.search(name)]
     return short_digest(sorted((name, syntax_tree(file)) for name, file in counted))
 
 
@@ -58,10 +57,8 @@ def foreign_code(settings: Any) -> list[Path]:
     result = set()
     for module in {str(target).rpartition(".")[0].replace(".", "/") for target in targets(settings)}:
         names = f"{module}.py", f"{module}/__init__.py"
-        found = [
-            file for path in (ROOT, *map(Path, sys.path)) for name in names if (file := path / name).is_file()
-        ]
-        for file in (file.resolve() for file in found[:1]):
+        places = [path / name for path in (ROOT, *map(Path, sys.path)) for name in names]
+        for file in [place.resolve() for place in places if place.is_file()][:1]:
             if not any(file.is_relative_to(ROOT / package) for package in OURS):
                 result.add(file if any(map(file.is_relative_to, installed)) else file.parent)
     return sorted(result)

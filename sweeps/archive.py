@@ -117,8 +117,6 @@ def provenance_fault(run: FinishedRun, commits: Sequence[str]) -> str | None:
 def commits_of_branch() -> list[str]:
     line = ["git", "rev-list", "HEAD"]
     try:
-        return subprocess.run(
-            line, cwd=ROOT, capture_output=True, encoding="utf-8", check=True
-        ).stdout.split()
+        return subprocess.check_output(line, cwd=ROOT, encoding="utf-8", stderr=subprocess.DEVNULL).split()
     except (OSError, subprocess.CalledProcessError):
         raise UsageError("There is no git history: archive from a clone of the repository.") from None

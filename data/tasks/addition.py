@@ -82,9 +82,8 @@ class Addition(Task):
 
     def problems(self, count: int, length: int) -> Problems:
         problems = super().problems(count, length)
-        return replace(
-            problems, positions=self.positions_of(problems, torch.zeros(count, 1, dtype=torch.long))
-        )
+        unmoved = torch.zeros(count, 1, dtype=torch.long)
+        return replace(problems, positions=self.positions_of(problems, unmoved))
 
     def positions_of(self, found: Batch | Problems, shifts: Tensor) -> Tensor | None:
         """Return the positions of tokens (N, T), of which those above 0 are moved by `shifts` (N, 1)."""

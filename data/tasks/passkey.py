@@ -89,9 +89,8 @@ class Haystack(Source):
     def batch(self, step: int, length: int, size: int, seed: int, rank: int = 0, world: int = 1) -> Batch:
         """Return texts with keys at any depth."""
         text = self.text.batch(step, self.room(length), size, seed, rank, world).tokens
-        return Batch(
-            *self.hide(text, self.needles(draws(size, TRAINING, seed, step, rank=rank, world=world)))
-        )
+        rows = draws(size, TRAINING, seed, step, rank=rank, world=world)
+        return Batch(*self.hide(text, self.needles(rows)))
 
     def problems(self, count: int, length: int) -> Problems:
         """Return texts with the first key at every depth, the same keys at every length; texts may recur."""

@@ -29,9 +29,7 @@ class Recall(Sequences):
     pairs: Annotated[list[int], Field(min_length=2, max_length=2)] = field(default_factory=lambda: [4, 8])
     power_a: float = 0.01  # 1: all distances equally likely; less: short ones more
     random_non_queries: bool = True  # false: id 0 where there is neither a pair nor a query
-    fill: bool = (
-        False  # whether held-out sequences have a pair for every four tokens, or the most of training
-    )
+    fill: bool = False  # held-out sequences have a pair for every four tokens, not the most of training
 
     def __post_init__(self) -> None:
         low, high = self.pairs  # fewest and most in training

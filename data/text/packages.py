@@ -85,11 +85,8 @@ class Packages(Corpus):
 
     def contents(self) -> dict[str, object]:
         """Return the digest of each package; of a pinned one it is in the settings, and nothing is read."""
-        return {
-            "packages": [
-                package.digest or folder_digest(installed_folder(package.name)) for package in self.chosen
-            ]
-        }
+        digests = [(item.digest or folder_digest(installed_folder(item.name))) for item in self.chosen]
+        return {"packages": digests}
 
     def origin(self) -> str:
         return f"Python source code of {', '.join(map(str, self.chosen))}"

@@ -33,9 +33,8 @@ def runtime() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, from the package that also draws the files."""
     import vl_convert
 
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE).replace(
-        "</script", "<\\/script"
-    )
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE)
+    return script.replace("</script", "<\\/script")
 
 
 def markdown_page(template: Path, **content: object) -> str:

@@ -66,10 +66,8 @@ def fairness_table(comparison: Comparison) -> DisplayTable:
     unequal = list(facts.columns[differs.any()])
     rows = []
     for name in facts.index[differs.any(axis=1)]:
-        kinds = ("differs" * bool(differs[key][name]) for key in unequal)
-        cells = [
-            Cell(facts[key][name] or MISSING, kind=kind) for key, kind in zip(unequal, kinds, strict=True)
-        ]
+        kinds = {key: "differs" * bool(differs[key][name]) for key in unequal}
+        cells = [Cell(facts[key][name] or MISSING, kind=kind) for key, kind in kinds.items()]
         rows.append([text_cell(str(name)), *cells])
     same = ", ".join(f"{key} {value}" for key, value in usual.items() if value and key not in unequal)
     rest = ", ".join(f"{key} {usual[key] or MISSING}" for key in unequal)

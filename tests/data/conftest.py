@@ -1,7 +1,7 @@
 """Fixtures: small corpora, and their settings."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +46,20 @@ def task(settings: Settings, cache: Path) -> Callable[..., Task]:
     return load
 
 
+def rows_of(found: Any) -> Iterator[tuple[list[int], list[int], list[bool]]]:
+    """Return the tokens, targets and mask of each row as lists."""
+    return zip(found.tokens.tolist(), found.targets.tolist(), found.mask.tolist(), strict=True)
+
+
 def check_shares(source: Source, length: int) -> None:
     """Check that processes share the sequences that a single process would draw."""
     whole = source.batch(4, length, 10, seed=3)
     for world in (2, 3):
         for rank in range(world):
             part = source.batch(4, length, 10, 3, rank, world)
-            assert torch.equal(part.tokens, whole.tokens[rank::world])
-            assert torch.equal(part.targets, whole.targets[rank::world])
-            assert (part.mask is None) == (whole.mask is None)
-            if part.mask is not None and whole.mask is not None:
-                assert torch.equal(part.mask, whole.mask[rank::world])
+            for name in ("tokens", "targets", "mask", "positions"):
+                mine, all_of = getattr(part, name), getattr(whole, name)
+                assert mine is all_of is None or torch.equal(mine, all_of[rank::world])
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ SLOPES = {
 }  # fmt: skip
 PLAIN = ("baselines", "rotation and scale of q, k")
 PLAIN_KERNEL = [name for name, family in families().items() if family in PLAIN]
-LAST_WORDS = "step 120, loss 4.9\ntorch.OutOfMemoryError: CUDA out of memory [cuda:0]. Tried to.\n"
+LAST_WORDS = "step 120, loss 4.9\ntorch.OutOfMemoryError: CUDA out of memory [cuda:0].\n"
 
 
 def make_sweep(

@@ -82,9 +82,8 @@ def test_false_alarms_are_rare_in_a_family() -> None:
 def test_an_interval_is_student_s_where_one_part_is_all() -> None:
     draw = np.random.default_rng(2)
     by_document = np.repeat(draw.normal(1, 0.3, (1, 1, DOCUMENTS)), 3, axis=1)
-    low, high = stats.t.interval(
-        0.95, DOCUMENTS - 1, by_document.mean(), by_document[0, 0].std(ddof=1) / DOCUMENTS**0.5
-    )
+    error = by_document[0, 0].std(ddof=1) / DOCUMENTS**0.5
+    low, high = stats.t.interval(0.95, DOCUMENTS - 1, by_document.mean(), error)
     assert (interval(by_document).low[0], interval(by_document).high[0]) == pytest.approx((low, high))
     by_seed = np.repeat(draw.normal(1, 0.3, (1, 3, 1)), DOCUMENTS, axis=2)
     found, test = interval(by_seed), stats.ttest_1samp(by_seed[0, :, 0], 0.0)
@@ -127,9 +126,8 @@ def test_estimates_keep_their_index_and_pair_seeds_with_documents() -> None:
     }  # fmt: skip
     assert found["seeds"].tolist() == [2, 2, 2, 1]
     expected = interval(values.reshape(4, 2, 6)[:1])
-    assert found.loc[("a", 64), ["low", "high"]].tolist() == pytest.approx(
-        [expected.low[0], expected.high[0]]
-    )
+    ends = [expected.low[0], expected.high[0]]
+    assert found.loc[("a", 64), ["low", "high"]].tolist() == pytest.approx(ends)
 
 
 def test_holm_and_verdicts() -> None:

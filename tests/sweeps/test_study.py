@@ -83,17 +83,15 @@ def test_copying_is_weighted_by_the_share_of_its_targets(tmp_path: Path, table: 
     for file in place.glob("*/results.jsonl"):
         plain = next(row for row in read_rows(file) if row.protocol == "same_tokens")
         of_share = replace(plain, metric="share")
-        rows = [
-            replace(of_share, protocol=p, length=n, value=v) for p, v in shares.items() for n in (128, 256)
-        ]
+        every = [(p, n) for p in shares for n in (128, 256)]
+        rows = [replace(of_share, protocol=p, length=n, value=shares[p]) for p, n in every]
         write_rows(file, [*read_rows(file), *rows])
     vouch(place)
     values = only_table(load_sweep(place)).values.groupby(level=[0, 1, 2, 3, 4]).mean()
 
     def gain(name: str, protocol: str) -> float:
-        return float(
-            values[name, "window", protocol, "loss", 256] - values[name, "none", protocol, "loss", 256]
-        )
+        window, none = (values[name, control, protocol, "loss", 256] for control in ("window", "none"))
+        return float(window - none)
 
     for name, (whole, near, far, none) in cells(table("copying", place)).items():
         both = (gain(name, "copying_128") + 2 * gain(name, "copying_256")) / 3
@@ -115,10 +113,8 @@ def test_rates_are_chosen_by_documents_that_are_not_scored(tmp_path: Path, table
         np.savez(place / "documents.npz", **arrays)
         chosen = ("none", "same_tokens", 64, "loss")
         is_first = [(row.extension, row.protocol, row.length, row.metric) == chosen for row in rows]
-        less = [
-            replace(row, value=(row.value or 0) - 1) if f else row
-            for row, f in zip(rows, is_first, strict=True)
-        ]
+        changes = zip(rows, is_first, strict=True)
+        less = [replace(row, value=row.value and row.value - first) for row, first in changes]
         write_rows(place / "results.jsonl", less)
     vouch(folders[1])
     found = cells(table("rates", *folders))

@@ -8,6 +8,7 @@ import pytest
 
 import data
 from data.tasks.flip_flop import IGNORE, READ, WRITE, ZERO, FlipFlop
+from tests.data.conftest import rows_of
 
 
 @pytest.fixture
@@ -21,9 +22,7 @@ def flip_flop(settings: Callable[..., dict], cache: Path) -> Callable[..., FlipF
 def test_reads_are_scored_and_give_the_last_write(flip_flop: Callable[..., FlipFlop]) -> None:
     source = flip_flop()
     for found in (source.batch(3, 64, 16, seed=0), source.problems(16, 200)):
-        for tokens, targets, mask in zip(
-            found.tokens.tolist(), found.targets.tolist(), found.mask.tolist(), strict=True
-        ):
+        for tokens, targets, mask in rows_of(found):
             instructions, bits = tokens[::2], tokens[1::2]
             assert (instructions[0], instructions[-1]) == (WRITE, READ)
             assert set(bits) <= {ZERO, ZERO + 1}

@@ -11,7 +11,7 @@ import data
 from data.tasks.passkey import DEPTHS, Haystack
 from data.text.tokens import Text
 from tests.composing import composed
-from tests.data.conftest import check_shares
+from tests.data.conftest import check_shares, rows_of
 
 OWN = 65  # a marker and 64 symbols
 
@@ -30,7 +30,7 @@ def text_and_key(source: Haystack, found: Any) -> list[tuple[list[int], list[int
     """Return text, key and the number of tokens before the key, from the ids alone."""
     rows = []
     size = source.settings.key + 1
-    for tokens, target, asked in zip(found.tokens.tolist(), found.targets.tolist(), found.mask, strict=True):
+    for tokens, target, asked in rows_of(found):
         assert tokens[1:] == target[:-1]
         whole = [*tokens, target[-1]]
         first, last = [place for place, token in enumerate(whole) if token == source.marker]
@@ -116,9 +116,7 @@ def test_the_shortest_sequence(passkey: Callable[..., Haystack]) -> None:
     task = passkey()
     assert [len(text) for text, _, _ in text_and_key(task, task.problems(5, 12))] == [1] * 5
     for ask in (lambda: task.problems(5, 11), lambda: task.batch(0, 11, 4, seed=0)):
-        with pytest.raises(
-            ValueError, match="no sequence of 11 tokens: with a key of 5 it needs at least 12"
-        ):
+        with pytest.raises(ValueError, match=r"no sequence of 11 tokens: .* it needs at least 12"):
             ask()
 
 
@@ -133,10 +131,9 @@ def hidden_and_asked(source: Haystack, row: list[int], mask: list[bool]) -> tupl
     """Return (name, key) of each needle in the text in order, the names asked for, and the scored ids, by
     reading the ids from the left."""
     size, markers = 2 + source.settings.key, [place for place, id in enumerate(row) if id == source.marker]
-    needles = [
-        (row[place + 1], row[place + 2 : place + size]) for place in markers[: source.settings.needles]
-    ]
-    names = [row[place + 1] for place in markers[source.settings.needles :]]
+    count = source.settings.needles
+    needles = [(row[place + 1], row[place + 2 : place + size]) for place in markers[:count]]
+    names = [row[place + 1] for place in markers[count:]]
     return needles, names, [id for id, it in zip(row[1:], mask, strict=True) if it]
 
 
@@ -165,9 +162,7 @@ def test_several_needles(
 
 def check_depths(task: Haystack, problems: Any) -> None:
     """Check that the needle that is asked for first stands where the problem says."""
-    for row, mask, depth in zip(
-        problems.tokens.tolist(), problems.mask.tolist(), problems.depth, strict=True
-    ):
+    for (row, _, mask), depth in zip(rows_of(problems), problems.depth, strict=True):
         name = row[mask.index(True)]
         place = next(n for n, id in enumerate(row) if id == task.marker and row[n + 1] == name)
         before, room = (sum(id < task.marker for id in part) for part in (row[:place], row))

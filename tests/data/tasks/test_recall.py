@@ -13,7 +13,7 @@ import data
 from data.batch import Batch
 from data.source import Problems
 from data.tasks.recall import Recall
-from tests.data.conftest import check_shares
+from tests.data.conftest import check_shares, rows_of
 from train.paths import CONF
 
 
@@ -28,9 +28,7 @@ def recall(settings: Callable[..., dict], cache: Path) -> Callable[..., Recall]:
 def check_pairs(found: Batch | Problems, symbols: int) -> list[int]:
     """Check every sequence from its tokens alone; return how many pairs each has."""
     counts = []
-    for tokens, targets, asked in zip(
-        found.tokens.tolist(), found.targets.tolist(), found.mask.tolist(), strict=True
-    ):
+    for tokens, targets, asked in rows_of(found):
         pairs = sum(asked)
         known = dict(zip(tokens[0 : 2 * pairs : 2], tokens[1 : 2 * pairs : 2], strict=True))
         assert len(known) == len(set(known.values())) == pairs

@@ -23,10 +23,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "datasets")
     folder = tmp_path / "corpus"
     folder.mkdir()
-    rows = {
-        "train": [f"text {n} to train on" for n in range(60)] + ["shared"],
-        "test": ["shared", "held out"],
-    }
+    train = [f"text {n} to train on" for n in range(60)]
+    rows = {"train": [*train, "shared"], "test": ["shared", "held out"]}
     for split, texts in rows.items():
         (folder / f"{split}.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
     return folder
@@ -67,9 +65,7 @@ def test_a_missing_network_is_reported(
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
     for limit in (None, 1.0):
         chosen = settings("wikitext103", limit=limit)
-        with pytest.raises(
-            ValueError, match=r"could not be .*: use data=python, .* data=files data.path=\.\.\.$"
-        ):
+        with pytest.raises(ValueError, match=r"could not be .*: use data=python, .* data.path=\.\.\.$"):
             next(Hub(**{k: v for k, v in chosen.items() if k != "_target_"}).documents())
 
 
