@@ -192,9 +192,8 @@ def comparisons_of(
             found.append(Comparison(table, reference, tolerance))
     if reference and found and not any(find_method(reference, comparison.names) for comparison in found):
         known = ", ".join(sorted({name for comparison in found for name in comparison.names}))
-        raise UsageError(
-            f"There is no method '{reference}' to compare with in {sweep.folder}; there are: {known}."
-        )
+        where = f"to compare with in {sweep.folder}; there are: {known}"
+        raise UsageError(f"There is no method '{reference}' {where}.")
     return found
 
 

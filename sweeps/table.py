@@ -59,7 +59,8 @@ class Table:
         """Return the protocols and their metrics, without costs, those that rank methods first."""
         pairs = self.values.index.droplevel(["method", "extension", "length", "seed"]).unique()
         known = (p for p in pairs if p[0] != ONCE and p[1] not in (CHANCE, OUT_OF_MEMORY))
-        return sorted(known, key=importance)
+        ranking = ("same_tokens", ANSWERS), ("loss", "accuracy")
+        return sorted(known, key=lambda pair: (pair[0] not in ranking[0], pair[1] not in ranking[1], pair))
 
     @property
     def main(self) -> tuple[str, str] | None:
@@ -103,11 +104,6 @@ def select(part: Any, protocol: str, metric: str) -> Any:
 def variant_name(method: str, extension: str) -> str:
     """Return the name of a method under an extension."""
     return method if extension == "none" else f"{method} + {extension}"
-
-
-def importance(pair: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
-    """Return the key that sorts protocols and metrics."""
-    return pair[0] not in ("same_tokens", ANSWERS), pair[1] not in ("loss", "accuracy"), pair
 
 
 def only_table(sweep: SweepResults, metric: str = "loss") -> Table:

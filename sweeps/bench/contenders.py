@@ -52,9 +52,8 @@ def x_transformers(attention: str) -> nn.Module:
         dim=WIDTH, depth=DEPTH, heads=HEADS, attn_dim_head=HEAD_WIDTH,
         rotary_pos_emb=True, attn_flash=attention == "sdpa", use_rmsnorm=True,
     )  # fmt: skip
-    model: nn.Module = TransformerWrapper(
-        num_tokens=VOCAB, max_seq_len=LENGTH, attn_layers=decoder, use_abs_pos_emb=False, tie_embedding=True
-    )
+    look = {"use_abs_pos_emb": False, "tie_embedding": True}
+    model: nn.Module = TransformerWrapper(num_tokens=VOCAB, max_seq_len=LENGTH, attn_layers=decoder, **look)
     return model
 
 

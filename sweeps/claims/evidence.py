@@ -81,19 +81,14 @@ class Setting:
                 continue
             extension = row.extension + (settings if row.extension.partition("+")[0] == chosen else "")
             times = row.length / row.trained_length
-            term = Term(run.encoding + method, extension, times, protocol_of(row), row.metric)
+            retrieval = row.data.partition("+")[2] if row.protocol == ANSWERS else ""  # needle or passage
+            term = Term(run.encoding + method, extension, times, retrieval or row.protocol, row.metric)
             self.scores.setdefault(term, {})[run.seed, run.about.training] = scores_of(run, row)
 
 
 def average(scores: DocumentScores) -> DocumentScores:
     """Return the mean over all windows as the score of one document."""
     return DocumentScores(np.average(scores.means, weights=scores.windows, keepdims=True), np.ones(1))
-
-
-def protocol_of(row: Row) -> str:
-    """Return the protocol, or `needle` or `passage` for questions about text."""
-    _, _, retrieval = row.data.partition("+")
-    return retrieval if retrieval and row.protocol == ANSWERS else row.protocol
 
 
 def scores_of(run: FinishedRun, row: Row) -> DocumentScores:

@@ -80,16 +80,13 @@ def read_sum(text: str, whole: str) -> tuple[Terms, float]:
         if word in "+-":
             sign = 1.0 if word == "+" else -1.0
         elif match := PATTERN.fullmatch(word):
-            term = term_of(match)
+            protocol = match["protocol"] or ""
+            metric = match["metric"] or ("accuracy" if protocol.startswith(PROBLEMS) else "loss")
+            extension, times = match["extension"] or "none", float(match["times"])
+            term = Term(match["encoding"], extension, times, protocol, metric)
             terms[term] = terms.get(term, 0.0) + sign * float(match["factor"] or 1)
         elif re.fullmatch(r"-?\d*\.?\d+", word):
             number += sign * float(word)
         else:
             raise UsageError(f"'{word}' in '{whole}' is no term: write rope@4, rope+yarn@4 or t5@4:sliding.")
     return terms, number
-
-
-def term_of(match: re.Match[str]) -> Term:
-    protocol = match["protocol"] or ""
-    metric = match["metric"] or ("accuracy" if protocol.startswith(PROBLEMS) else "loss")
-    return Term(match["encoding"], match["extension"] or "none", float(match["times"]), protocol, metric)

@@ -44,10 +44,6 @@ class Measurement:
     smallest: float  # difference from the bound that would be seen in 80 % of repetitions
     seeds: int
 
-    @property
-    def is_as_claimed(self) -> bool:
-        return (self.value < self.part.bound) == self.part.is_below
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -64,7 +60,8 @@ class Trial:
     @property
     def against(self) -> list[int]:
         """Return the places of the parts that contradict the claim."""
-        return [n for n, part in enumerate(self.parts) if not part.is_as_claimed]
+        sides = [(found.value < found.part.bound, found.part.is_below) for found in self.parts]
+        return [n for n, (is_below, is_claimed) in enumerate(sides) if is_below != is_claimed]
 
     @property
     def chance(self) -> float:

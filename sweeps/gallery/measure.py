@@ -28,7 +28,11 @@ def added_parts(encoding: Encoding, length: int) -> Tensor:
     q = torch.full((1, SHAPE["heads"], length, SHAPE["head_width"]), SHAPE["head_width"] ** -0.25)
     layer = Layer(one_word().expand(1, length, -1), q, q, q)
     row = logits(q, q, encoding.effect_at(Positions.of(length), layer))[0, :, -1] - 1
-    return are_alike(row.flip(-1))
+    rows = row.flip(-1)
+    finite = rows.nan_to_num(neginf=-1e9)
+    return (
+        rows[:1] if torch.allclose(finite, finite[:1], atol=1e-5) else rows
+    )  # one line if all heads are equal
 
 
 def randomize(encoding: Encoding) -> Encoding:
@@ -42,12 +46,6 @@ def randomize(encoding: Encoding) -> Encoding:
 def one_word() -> Tensor:
     """Return the embedding of a token, (C,)."""
     return torch.randn(SHAPE["width"], generator=torch.Generator().manual_seed(2))
-
-
-def are_alike(rows: Tensor) -> Tensor:
-    """Return one line if all heads are equal, otherwise a line for each head."""
-    same = torch.allclose(rows.nan_to_num(neginf=-1e9), rows[:1].nan_to_num(neginf=-1e9), atol=1e-5)
-    return rows[:1] if same else rows
 
 
 def word_attention(

@@ -56,15 +56,12 @@ def tau(first: pd.DataFrame, other: pd.DataFrame, methods: set[str]) -> float | 
 
     found = []
     for half in range(2):
-        values = [method_means(sample, place) for sample, place in ((first, half), (other, 1 - half))]
+        values = []
+        for sample, place in ((first, half), (other, 1 - half)):
+            documents = sample.columns[place::2] if sample.shape[1] > 1 else sample.columns
+            values.append(sample[documents].mean(axis=1).groupby(level="method").mean().dropna())
         common = [name for name in sorted(methods) if all(name in part.index for part in values)]
         if len(common) < FEWEST:
             return None
         found.append(kendalltau(*(part[common] for part in values)).statistic)
     return float(np.mean(found))
-
-
-def method_means(sample: pd.DataFrame, half: int) -> "pd.Series[float]":
-    """Return the mean of each method over seeds and the even (0) or odd (1) documents."""
-    documents = sample.columns[half::2] if sample.shape[1] > 1 else sample.columns
-    return sample[documents].mean(axis=1).groupby(level="method").mean().dropna()

@@ -44,7 +44,9 @@ def method_table(comparison: Comparison) -> DisplayTable:
         row += [cells.value_cell(exact, (name, "none", end))] if has_exact else []
         row += [temperature_cell(comparison, name)] if has_temperature else []
         row += [change_cell(comparison.gains, (name, "none", n), -1, "gain") for n in gain_lengths]
-        rows.append([*row, reference_cell(comparison, name), *cost_cells(comparison, name)])
+        cell = change_cell(comparison.differences, (name, end), comparison.sign, "verdict")
+        row.append(Cell("reference", value=0) if name == comparison.reference else cell)
+        rows.append([*row, *cost_cells(comparison, name)])
     first = f"Protocol {comparison.protocol}. {spread_note(comparison)}"
     windows = f"Not ranked, since they see no further than the training length: {list_text(bounded)}."
     notes = [first, windows * bool(bounded), gaps_note(comparison)]
@@ -84,13 +86,6 @@ def temperature_cell(comparison: Comparison, name: str) -> Cell:
     tempered, plain = (means.get((name, e, comparison.longest)) for e in (TEMPERATURE, "none"))
     change = signed(tempered - plain) if tempered is not None and plain is not None else ""
     return Cell(f"× {number(factor, 2)}", change, value=float(factor))
-
-
-def reference_cell(comparison: Comparison, name: str) -> Cell:
-    """Return the difference to the reference at the longest length, with its interval and verdict."""
-    if name == comparison.reference:
-        return Cell("reference", value=0)
-    return change_cell(comparison.differences, (name, comparison.longest), comparison.sign, "verdict")
 
 
 def cost_cells(comparison: Comparison, name: str) -> list[Cell]:
