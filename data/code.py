@@ -43,11 +43,8 @@ def tree_of(text: bytes) -> str:
         return text.decode(errors="replace")
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [
-                line
-                for line in node.body
-                if not isinstance(line, ast.Expr) or not isinstance(line.value, ast.Constant)
-            ]
+            texts = [n for n in node.body if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
+            node.body = [line for line in node.body if line not in texts]
     return ast.dump(tree)
 
 

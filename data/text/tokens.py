@@ -77,10 +77,8 @@ class Text(Source):
                 chosen += order[room[order] > index].tolist()
         documents, counts = np.unique(chosen[:count], return_counts=True)
         begins = np.cumsum(self.lengths + 1) - (self.lengths + 1)  # a separator follows each document
-        starts = [
-            begins[d] + window_starts(self.lengths[d], length + 1, n)
-            for d, n in zip(documents, counts, strict=True)
-        ]
+        pairs = zip(documents, counts, strict=True)
+        starts = [begins[d] + window_starts(self.lengths[d], length + 1, n) for d, n in pairs]
         places = np.concatenate(starts)[:, None] + np.arange(length + 1)
         return Windows(
             torch.from_numpy(self.held_out[places].astype(np.int64)),

@@ -133,11 +133,8 @@ def unseen(variant: Heads) -> Spec:
     keys = np.array(variant.keys).mean(-1)  # (lengths,)
     lines = {f"layer {layer + 1}": line for layer, line in enumerate(values.mean(-1).T)} | {"keys": keys}
     table = pd.DataFrame(lines, pd.Index(variant.lengths, name="length"))
-    table = (
-        table.assign(_x=np.arange(len(keys)) + 0.5)
-        .reset_index()
-        .melt(["length", "_x"], var_name="of", value_name="share")
-    )
+    table = table.assign(_x=np.arange(len(keys)) + 0.5).reset_index()
+    table = table.melt(["length", "_x"], var_name="of", value_name="share")
     colours = [*(f"var(--c{n % COLOURS})" for n in range(len(lines) - 1)), "var(--soft)"]
     height = heads_height(values[0].size)
     look = {"lines": list(lines), "colours": colours, "height": height, **length_ticks(variant)}

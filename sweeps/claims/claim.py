@@ -114,7 +114,5 @@ def load_untried() -> list[dict[str, str]]:
 
 def load_questions() -> list[Question]:
     """Return the questions that papers answer in opposite ways."""
-    return [
-        Question.of(question)
-        for question in yaml.safe_load((LITERATURE / "questions.yaml").read_text("utf-8"))
-    ]
+    content = yaml.safe_load((LITERATURE / "questions.yaml").read_text("utf-8"))
+    return [Question.of(question) for question in content]

@@ -41,10 +41,8 @@ def agreement(table: Table, last: Table, multiple: int) -> list[str]:
     verdicts = method_gains(last)["verdict"]
     gainers = {name for name in shared if verdicts.get((name, "none", multiple * last.trained)) == GAINS}
     seeds = gains[0].index.unique("seed")
-    by_seed = [
-        number(tau(gains[0].xs(seed, level="seed", drop_level=False), gains[1], shared), 2)
-        for seed in (seeds if len(seeds) > 1 else [])
-    ]
+    alone = [gains[0].xs(seed, level="seed", drop_level=False) for seed in seeds if len(seeds) > 1]
+    by_seed = [number(tau(part, gains[1], shared), 2) for part in alone]
     every, among = (number(tau(gains[0], gains[1], methods), 2) for methods in (shared, gainers))
     cells = [str(len(shared)), every, ", ".join(by_seed) or MISSING, str(len(gainers)), among]
     return [*cells, number(tau(losses[0], losses[1], shared), 2)]

@@ -125,9 +125,7 @@ def test_the_corpus_does_not_change_with_what_is_installed(
 def test_a_content_that_is_not_to_be_had_is_refused(is_found: bool, pinned: Callable[..., str]) -> None:
     text = pinned("x = 1234567\n", "y = 7654321\n", is_found=is_found)
     text = text.replace("sha256:", "sha256:" + "0" * 8)[: len(text)]
-    with pytest.raises(
-        ValueError, match=r"of mine 1.0, .* Install mine==1.0, or .* \[mine\] takes"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"of mine 1.0, .* Install mine==1.0, .*=\[mine\]") as caught:
         list(corpus(text).documents())
     assert ("that wheel has sha256" if is_found else "No matching distribution") in str(caught.value)
 
