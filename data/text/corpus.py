@@ -1,21 +1,16 @@
 """The base of all text: from documents to token ids in a cache."""
 
 import logging
-from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from conf.errors import UsageError
-from data import Data
 from data.cache import Record, build_once
 from data.code import ROOT, code_digest, foreign_code
 from data.disk import of_content, of_json
-from data.text.documents import Document
+from data.text.documents import Documents
 
 if TYPE_CHECKING:
     from data.text.tokens import Text  # imports torch, which the name of a run does without
@@ -25,32 +20,8 @@ LARGEST = 1 << 30  # vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus(Data):
-    """Documents in a fixed order, which become a `Text`; the fields are the keys of `conf/data/*.yaml`."""
-
-    name: str
-    tokenizer: str = "bpe"
-    end_token: str | None = None  # of a tokenizer.json that does not say which token ends a text
-    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    limit: Annotated[float, Field(gt=0)] | None = None  # megabytes
-    shortest: int = 1
-    repeat: Annotated[float, Field(ge=0, le=8)] = 0.0  # spans that recur in a training sequence, on average
-
-    @abstractmethod
-    def documents(self) -> Iterator[Document]:
-        """Yield all documents, the same at every call."""
-
-    @abstractmethod
-    def contents(self) -> dict[str, object]:
-        """Return a digest of every text that the settings name."""
-
-    @abstractmethod
-    def origin(self) -> str:
-        """Return the origin of the documents, in words."""
-
-    def is_included(self, text: str) -> bool:
-        """Return whether a text that is not blank belongs to the corpus."""
-        return len(text) >= self.shortest
+class Corpus(Documents):
+    """Documents that become a `Text`."""
 
     def open(self, vocab: int, cache: Path) -> "Text":
         """Return the token ids from the cache, building them first if they are missing."""
@@ -81,16 +52,18 @@ class Corpus(Data):
     def vocabulary(self) -> int | None:
         from data.text.tokenizer import tokenizer_of
 
-        if self.tokenizer == "bpe":
-            return None
-        return tokenizer_of(self.tokenizer, LARGEST, self.end_token).vocab
+        return (
+            None if self.tokenizer == "bpe" else tokenizer_of(self.tokenizer, LARGEST, self.end_token).vocab
+        )
 
     def identity(self) -> dict[str, object]:
         settings = super().identity() | self.contents()
         if self.tokenizer not in ("bpe", "bytes"):
             file = Path(self.tokenizer).expanduser()
             if not file.is_file():
-                kinds = "neither bpe nor bytes nor an existing tokenizer.json"
-                raise UsageError(f"data.tokenizer={self.tokenizer} is {kinds}.")
+                raise UsageError(
+                    f"data.tokenizer={self.tokenizer} is neither bpe nor bytes nor an existing "
+                    "tokenizer.json."
+                )
             settings["tokenizer"] = of_content(file)
         return settings
