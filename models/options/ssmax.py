@@ -7,6 +7,8 @@ from models.change import Before, Change, Stage
 from models.distance import ByDistance
 from models.effect import Effect, Positions
 
+ROWS = 1024  # queries whose pairs are counted at a time
+
 
 class SSMax(Change):
     """Logits multiplied by s ln n: s is learned for each head, n is the number of visible keys.
@@ -33,10 +35,10 @@ def visible_keys(effect: Effect) -> Tensor:
     counts = torch.arange(1, positions.length + 1, device=positions.at.device)
     last = counts if positions.causal else torch.full_like(counts, positions.length)
     at, width = positions.at.unsqueeze(-2), first_hidden_distance(effect)
+    if not (positions.is_sorted and isinstance(effect.bias, ByDistance | None)):
+        return count_pairs(effect)
     if width is None:
         return last.float()[None]
-    if not positions.is_sorted:
-        return count_pairs(effect, width)
     at = at.expand(*at.shape[:-2], width.size(0), -1).contiguous()  # (..., 1 or H, T)
     first = torch.searchsorted(at, at - width, right=True)
     last = torch.minimum(last, torch.searchsorted(at, at + width))
@@ -44,13 +46,21 @@ def visible_keys(effect: Effect) -> Tensor:
     return (last - first + torch.minimum(first, (at < sinks).sum(-1, keepdim=True))).float()
 
 
-def count_pairs(effect: Effect, width: Tensor) -> Tensor:
-    """Return the number of visible keys of each query at positions in any order, pair by pair."""
-    i, j = effect.positions.at[..., None, :, None], effect.positions.at[..., None, None, :]
-    is_visible = (i - j).abs() < width[..., None]  # (..., 1 or H, T, T)
-    if effect.visible is not None:
-        is_visible = is_visible | (j < effect.visible.sinks)
-    return (is_visible.tril() if effect.positions.causal else is_visible).sum(-1).float()
+def count_pairs(effect: Effect) -> Tensor:
+    """Return the number of visible keys of each query, pair by pair."""
+    at, order = effect.positions.at, torch.arange(effect.positions.length, device=effect.positions.at.device)
+    counts = []
+    for rows in order.split(ROWS):
+        i, j = at[..., rows, None], at[..., None, :]
+        is_visible = (order <= rows[:, None]) | (not effect.positions.causal)  # (R, K)
+        if effect.visible is not None:
+            is_visible = is_visible & effect.visible(i, j)
+        is_visible = is_visible.unsqueeze(-3)  # (..., 1, R, K)
+        if effect.bias is not None:
+            bias = effect.bias(i, j)  # (1 or H, ..., R, K)
+            is_visible = is_visible & (bias.movedim(0, -3) > float("-inf"))
+        counts.append(is_visible.sum(-1).float())
+    return torch.cat(counts, dim=-1)
 
 
 def first_hidden_distance(effect: Effect) -> Tensor | None:

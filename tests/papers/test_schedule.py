@@ -9,7 +9,7 @@ from models.attention import logits
 from models.distance import Window
 from models.effect import Effect, Positions
 from models.encoding import members
-from models.encodings import layers, load
+from models.encodings import extend, layers, load
 from models.encodings.nope import NoPE
 from models.options.ssmax import SSMax, visible_keys
 from models.registry import read
@@ -83,6 +83,14 @@ def test_ssmax_counts_the_keys_that_are_seen(causal: bool, visible: Window | Non
     q = k = torch.zeros(1, 1, at.numel(), WIDTH)
     expected = (logits(q, k, effect)[0, 0] > float("-inf")).sum(-1)
     assert torch.equal(visible_keys(effect)[0].long(), expected)
+
+
+@pytest.mark.parametrize("extension", ["sinks", "window"])
+def test_ssmax_counts_for_each_head_what_its_bias_hides(extension: str) -> None:
+    effect = extend(extension, load("hard_alibi", **SHAPE), length=16).effect_at(Positions.of(40))
+    q = k = torch.zeros(1, HEADS, 40, WIDTH)
+    expected = (logits(q, k, effect)[0] > float("-inf")).sum(-1)
+    assert torch.equal(visible_keys(effect).long().expand(HEADS, -1), expected)
 
 
 def test_ssmax_is_in_every_layer_of_a_schedule() -> None:
