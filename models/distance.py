@@ -1,4 +1,4 @@
-"""What distances decide: numbers, from a function, a table or the diagonals of a matrix; and visible keys.
+"""Numbers by distance, from a function, a table or the diagonals of a matrix; and visible keys.
 
 At consecutive positions such numbers are a Toeplitz matrix, which has one value for each diagonal.
 

@@ -17,8 +17,8 @@ def about(group: str, name: str) -> str:
     """Return the docstring of a method's class if it names a paper, else that of its module."""
     if (target := read(group, name).get("_target_")) is None:
         return ""
-    own = inspect.getdoc(locate(target)) or ""
-    return own if "https://" in own else inspect.getdoc(inspect.getmodule(locate(target))) or ""
+    of_class = inspect.getdoc(locate(target)) or ""
+    return of_class if "https://" in of_class else inspect.getdoc(inspect.getmodule(locate(target))) or ""
 
 
 def paper_and_link(group: str, name: str) -> tuple[str, str]:

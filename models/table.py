@@ -91,7 +91,9 @@ def layers_text(words: list[str]) -> str:
 def enters(effect: Effect) -> str:
     """Return the places where position enters, in words."""
     bias = "logits: distance" if isinstance(effect.bias, ByDistance) else "logits: positions"
-    own = "weights" if effect.attention is not None and effect.attention.scores is None else "logits: content"
+    place_of_attention = (
+        "weights" if effect.attention is not None and effect.attention.scores is None else "logits: content"
+    )
     places = {
         "embedding": {"embed"},
         "q and k": {"rotate"},
@@ -104,7 +106,7 @@ def enters(effect: Effect) -> str:
         "values": {"enter", "leave", "values"},
     }
     found = [place for place, fields in places.items() if fields & effect.parts]
-    found += [own] * ("attention" in effect.parts and own not in found)
+    found += [place_of_attention] * ("attention" in effect.parts and place_of_attention not in found)
     return ", ".join(found) or "nowhere"
 
 

@@ -1,4 +1,4 @@
-"""What this processor does well: its libraries for products, and how many numbers it holds at a time.
+"""The processor: its fastest library for products, and how many numbers to hold at a time.
 
 The make of the processor decides, not a timing, so that processes that are compared or repeated round alike
 (decision 0031).

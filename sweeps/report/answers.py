@@ -142,8 +142,8 @@ def extension_line(comparison: Comparison) -> str:
         largest = max(rivals, key=lambda extension: abs(values[extension]))
         small = f"; {still} of {len(values)} make one of less than {NEGLIGIBLE:g}" if still else ""
         effect = f"{name} + {largest} ({signed(-values[largest], 2)})"
-        most = f"{effect} makes the largest difference at {comparison.at(end)}"
-        return f"Of {plural(len(values), 'extension')}, {most}{small}."
+        largest_text = f"{effect} makes the largest difference at {comparison.at(end)}"
+        return f"Of {plural(len(values), 'extension')}, {largest_text}{small}."
     best = max(rivals, key=values.__getitem__)
     verdicts = [changes["verdict"].get((name, extension, end)) for extension in rivals]
     first = f"Of {plural(len(rivals), 'extension')} of {name}, {best} does best at {comparison.at(end)}"

@@ -1,4 +1,4 @@
-"""What a method costs in time and memory, from docs/benchmarks.csv and docs/gpu.md."""
+"""The cost of a method in time and memory, from docs/benchmarks.csv and docs/gpu.md."""
 
 import csv
 import re

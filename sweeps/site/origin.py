@@ -1,4 +1,4 @@
-"""What the file of a method in `conf/` records: its settings, what it fits, and its paper."""
+"""The settings, the fit and the paper of a method, from its file in `conf/`."""
 
 import re
 from functools import cache
@@ -38,10 +38,12 @@ def host(extension: str) -> str:
 def fits(group: str, name: str) -> str:
     """Return the extensions that fit an encoding, or the encodings that an extension fits."""
     if group == "extension":
-        fitting = [f"[`{one}`](../encoding/{one}.md)" for one in names("encoding") if fits_to(name, one)]
+        fitting = [f"[`{base}`](../encoding/{base}.md)" for base in names("encoding") if fits_to(name, base)]
         is_every = len(fitting) == len(names("encoding"))
         return "Fits every encoding." if is_every else f"Fits {', '.join(fitting)}."
-    fitting = [f"[`{one}`](../extension/{one}.md)" for one in names("extension") if fits_to(one, name)]
+    fitting = [
+        f"[`{change}`](../extension/{change}.md)" for change in names("extension") if fits_to(change, name)
+    ]
     return f"Extensions that fit: {', '.join(fitting)}."
 
 
