@@ -21,7 +21,7 @@ from models.attention.plan import Form, Plan
 from models.cache import Cache
 from models.effect import Effect, Positions
 from models.encoding import Encoding
-from models.ops import budget
+from models.ops import processor
 from models.options.ssmax import SSMax
 from tests.conftest import (
     ENCODINGS,
@@ -415,7 +415,7 @@ def test_logits_that_a_gpu_computes_twice(encoding: str, monkeypatch: pytest.Mon
     with float64():
         expected = attention_and_gradients(member, "reference", positions)
         monkeypatch.setattr(Tensor, "is_cuda", True)
-        monkeypatch.setattr(budget, "ON_GPU", 5 * SHAPE["heads"] * positions.length)
+        monkeypatch.setattr(processor, "ON_GPU", 5 * SHAPE["heads"] * positions.length)
         agree_all(attention_and_gradients(member, "explicit", positions), expected)
 
 
