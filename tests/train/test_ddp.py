@@ -60,7 +60,7 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
         assert torch.allclose(weights(tmp_path)[name], expected, rtol=0, atol=1e-5), name
     close(alone / "run", tmp_path / "run", 1e-5)
     assert printed.count("Results in") == 1
-    assert len(list(tmp_path.rglob("results.jsonl"))) == 1
+    assert len(list(tmp_path.glob("*/results.jsonl"))) == 1  # W&B keeps a copy
     runs = [folder for folder in tmp_path.glob("wandb/*run-*") if not folder.is_symlink()]
     assert len(runs) == ("wandb.mode=offline" in chosen)
     for folder in runs:
