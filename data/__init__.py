@@ -28,7 +28,7 @@ class Data(ABC):
 
     def identity(self) -> dict[str, object]:
         """Return the settings, with a digest in place of each file, folder or package that they name."""
-        known = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
+        known = {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]  # a subclass is one
         parts = {key: value.identity() if isinstance(value, Data) else value for key, value in known.items()}
         return {"_target_": f"{type(self).__module__}.{type(self).__qualname__}", **parts}
 

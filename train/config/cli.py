@@ -108,7 +108,7 @@ def run_in(folder: Path, root: DictConfig, task: TaskFunction) -> None:
             return task(settings)
 
     setup_globals()
-    context = HydraContext(config_loader=None, callbacks=Callbacks(root))  # type: ignore[arg-type]
+    context = HydraContext(config_loader=None, callbacks=Callbacks(root))  # type: ignore[arg-type]  # unused
     job = run_by_hydra(logged, root, "hydra.run.dir", None, context)
     if job.status == JobStatus.FAILED:
         raise job._return_value  # `return_value` would print a line before it
