@@ -1,8 +1,8 @@
 """RoVE (2026, https://arxiv.org/abs/2606.11275): values turn with keys, and outputs back with queries.
 
-A query reads each value rotated by the distance between the two tokens. Any rotation of pairs can be used, with
-the angles of an extension as well; magnitudes of q and k do not touch values. Without those of q and k it is
-VO-RoPE (Su, 2025, https://kexue.fm/archives/10862).
+A query reads each value rotated by the distance between the two tokens. Any rotation of pairs can be used,
+with the angles of an extension as well; magnitudes of q and k do not touch values. Without the rotations of q
+and k it is VO-RoPE (Su, 2025, https://kexue.fm/archives/10862).
 """
 
 from dataclasses import replace
