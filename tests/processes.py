@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 from threading import Lock
 from typing import Any
 
-from train.launch.launchers import PRELOADED
+from train.launch.processes import PRELOADED
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(PRELOADED)  # as the jobs of a sweep are

@@ -12,7 +12,7 @@ from random import Random
 from tests.chaos.case import DISTURBANCES, SCENARIOS, Place, faults
 from tests.processes import SERVER
 from tests.train.conftest import texts
-from train.launch.launchers import PRELOADED
+from train.launch.processes import PRELOADED
 
 SERVER.set_forkserver_preload([*PRELOADED, "tests.chaos.case"])
 Drawn = tuple[str, str, Random]  # disturbance, scenario, what else is drawn

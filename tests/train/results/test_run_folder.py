@@ -13,7 +13,7 @@ from conf.errors import UsageError
 from tests.composing import composed
 from tests.harm import flip, truncate
 from tests.train.conftest import SMALL
-from train.launch.scheduler import failure_text
+from train.launch.processes import job_result
 from train.launch.sweep import Job, Multirun
 from train.results.rows import read_rows
 from train.results.run_folder import (
@@ -126,8 +126,9 @@ def test_different_jobs_have_different_folders(tmp_path: Path) -> None:
 
 
 def test_a_killed_job_is_reported_as_such(tmp_path: Path) -> None:
-    assert failure_text(tmp_path, 2) == f"FAILED, see {tmp_path}/train.log"
-    assert failure_text(tmp_path, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
+    job = Job(composed(*SMALL), [], tmp_path, "")
+    assert job_result(job, 2) == f"FAILED, see {tmp_path}/train.log"
+    assert job_result(job, -9) == "FAILED, it was killed by signal 9 (out of memory?)"
     log = (tmp_path / "train.log").read_text()
     assert log == "Killed: the job was killed by signal 9 (out of memory?).\n"
-    assert failure_text(tmp_path, -11) == "FAILED, it was killed by signal 11 (Segmentation fault)"
+    assert job_result(job, -11) == "FAILED, it was killed by signal 11 (Segmentation fault)"

@@ -1,0 +1,173 @@
+"""The processes of a sweep's jobs, on this machine or on SLURM; `DONE` means success."""
+
+import multiprocessing
+import time
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from multiprocessing.forkserver import ensure_running
+from typing import Any, Protocol
+
+from conf.errors import UsageError
+from train.launch.resources import Share, share
+from train.launch.sweep import Job
+from train.launch.worker import run_worker
+from train.results.rows import read_rows
+from train.results.run_folder import DONE, RESULTS
+from train.results.summary_table import headline
+from train.runtime.progress import duration
+from train.runtime.signals import PATIENCE, block_sigint, ending
+
+PRELOADED = ["yardstick", "train.runtime.preload"]  # the first finds the second, wherever the command runs
+
+
+class JobProcess(Protocol):
+    """A process of a job, on this machine or another."""
+
+    @property
+    def exitcode(self) -> int | None:
+        """Return its exit code; None until it ends."""
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+class Starter(Protocol):
+    """A way to start jobs."""
+
+    every: float  # seconds between two looks at them
+
+    def start(self, job: Job, share: Share) -> JobProcess: ...
+
+
+class LocalProcesses:
+    """Processes that a server forks, which has imported torch once, so that jobs start at once."""
+
+    every = 0.05
+
+    def __init__(self) -> None:
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(PRELOADED)
+        with block_sigint():
+            ensure_running()
+
+    def start(self, job: Job, share: Share) -> JobProcess:
+        process = self.context.Process(target=run_worker, args=(job, share))
+        try:
+            process.start()
+        except (EOFError, ConnectionError):
+            raise ChildProcessError("The process that starts the jobs is gone: run it again.") from None
+        return process
+
+
+class SlurmProcess:
+    """The processes of a job on SLURM; their log and DONE say how they ended."""
+
+    def __init__(self, job: Any) -> None:
+        self.job = job  # of submitit
+
+    @property
+    def exitcode(self) -> int | None:
+        return 0 if self.job.done() else None
+
+    def terminate(self) -> None:
+        self.job.cancel(check=False)
+
+    kill = terminate
+
+
+class SlurmArray:
+    """Jobs that are submitted at once, as one array."""
+
+    every = 1.0
+
+    def __init__(self, options: Mapping[str, Any], jobs: Sequence[Job]) -> None:
+        if find_spec("submitit") is None:
+            raise UsageError("hydra/launcher=slurm needs another package: pip install -e '.[launchers]'")
+        from submitit import AutoExecutor
+
+        chosen = dict(options) | array_sizes(options, jobs)
+        folder, shared = chosen.pop("submitit_folder"), AutoExecutor._valid_parameters()
+        try:
+            executor = AutoExecutor(folder, cluster="slurm")
+            executor.update_parameters(
+                **{key if key in shared else f"slurm_{key}": value for key, value in chosen.items()}
+            )
+        except Exception as error:  # submitit raises RuntimeError, NameError and its own
+            text = str(error).partition("\n")[0].rstrip(".")
+            raise UsageError(f"hydra/launcher=slurm cannot start: {text}.") from error
+        with executor.batch():
+            self.submitted = {job.folder: executor.submit(run_worker, job, Share()) for job in jobs}
+
+    def start(self, job: Job, share: Share) -> JobProcess:
+        return SlurmProcess(self.submitted[job.folder])
+
+
+def array_sizes(options: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, int]:
+    """Return the options that follow from the settings of the jobs."""
+    config = jobs[0].config
+    devices, nodes = config.trainer.devices, config.trainer.num_nodes
+    if any((job.config.trainer.devices, job.config.trainer.num_nodes) != (devices, nodes) for job in jobs):
+        raise UsageError(
+            "Jobs on SLURM that differ in trainer.devices or trainer.num_nodes need a sweep each."
+        )
+    if not isinstance(devices, int) or devices < 1:
+        raise UsageError(f"trainer.devices={devices} should be a number on SLURM, which is asked for it.")
+    result = {"tasks_per_node": devices, "nodes": nodes}
+    if config.trainer.accelerator in ("gpu", "cuda"):
+        result["gpus_per_node"] = options["gpus_per_node"] or devices
+    if config.jobs != "auto":
+        result["array_parallelism"] = config.jobs
+    return result
+
+
+def run_all(jobs: Sequence[Job], starter: Starter, side_by_side: int) -> None:
+    """Run jobs, so many at a time, and print how each ended. If this is interrupted, stop them, each with a
+    state to resume from."""
+    began, waiting = time.perf_counter(), list(jobs)
+    running: dict[int, tuple[Job, JobProcess, float]] = {}  # by slot; and since when
+    try:
+        while waiting or running:
+            for slot in set(range(side_by_side)) - running.keys():
+                if waiting:
+                    job = waiting.pop(0)
+                    job.folder.mkdir(parents=True, exist_ok=True)
+                    process = starter.start(job, share(job.config, slot, side_by_side))
+                    running[slot] = job, process, time.perf_counter()
+            time.sleep(starter.every)
+            for slot in [slot for slot, entry in running.items() if entry[1].exitcode is not None]:
+                job, process, since = running.pop(slot)
+                count, now = len(jobs) - len(waiting) - len(running), time.perf_counter()
+                left = f", about {duration((now - began) * (len(jobs) / count - 1))} left"
+                progress = f"({count} of {len(jobs)}{left if count < len(jobs) else ''})"
+                result = job_result(job, process.exitcode or 0)
+                print(f"{job.folder.name:<36} {now - since:6.0f} s  {result} {progress}", flush=True)
+    except BaseException:
+        stop([process for _, process, _ in running.values()])
+        raise
+
+
+def stop(processes: Sequence[JobProcess]) -> None:
+    for process in processes:
+        process.terminate()
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and any(process.exitcode is None for process in processes):
+        time.sleep(0.05)
+    for process in processes:
+        process.kill()
+
+
+def job_result(job: Job, code: int) -> str:
+    """Return how a job ended, in words; add it to the job's log if that does not say so."""
+    job.folder.chmod(job.folder.stat().st_mode)  # NFS may remember that there was no DONE
+    if (job.folder / DONE).exists():
+        try:
+            return f"done{headline(read_rows(job.folder / RESULTS), job.config.names.extension)}"
+        except UsageError as error:  # for the report to tell
+            return f"done, but {error}"
+    log = job.folder / "train.log"
+    if code >= 0:
+        return f"FAILED, see {log}"
+    with log.open("a", encoding="utf-8") as lines:
+        lines.write(f"Killed: the job {ending(code)}.\n")
+    return f"FAILED, it {ending(code)}"
