@@ -5,6 +5,8 @@ Such a folder holds modules, and the YAML files of their methods as `conf/` does
 
 import os
 import sys
+from collections.abc import Iterator
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -24,17 +26,30 @@ def method_folders() -> list[Path]:
 
 def files(group: str) -> dict[str, Path]:
     """Return the files of a group of `conf/` and of the method folders, by name."""
-    found = [file for folder in (CONF, *method_folders()) for file in (folder / group).glob("*.yaml")]
-    return {file.stem: file for file in sorted(found, key=lambda file: file.stem)}
+    folders = [folder / group for folder in (CONF, *method_folders()) if (folder / group).is_dir()]
+    found = [(name, folder / name) for folder in folders for name in os.listdir(folder)]
+    return dict(sorted((name[:-5], file) for name, file in found if name.endswith(".yaml")))
 
 
 def content(group: str, name: str) -> dict[str, Any]:
     """Return the content of a file of a group, over that of the files of the group in its `defaults`."""
-    file = files(group)[name]
-    settings = parse(file, file.stat().st_mtime_ns).copy()
-    bases = [base for base in settings.pop("defaults", []) if isinstance(base, str)]  # no other packages
-    merged = OmegaConf.merge(*(content(group, base) for base in bases if base in files(group)), settings)
-    return cast(dict[str, Any], OmegaConf.to_container(merged, resolve=True))
+    return deepcopy(merged(*with_defaults(name, files(group))))
+
+
+def with_defaults(name: str, known: dict[str, Path]) -> Iterator[tuple[Path, int]]:
+    """Yield the files in the `defaults` of a file, and then the file, each with the time of its change."""
+    version = known[name], known[name].stat().st_mtime_ns
+    for base in parse(*version).get("defaults", []):
+        if isinstance(base, str) and base in known:  # no other packages
+            yield from with_defaults(base, known)
+    yield version
+
+
+@cache
+def merged(*versions: tuple[Path, int]) -> dict[str, Any]:
+    settings = OmegaConf.merge(*(parse(*version) for version in versions))
+    settings.pop("defaults", None)
+    return cast(dict[str, Any], OmegaConf.to_container(settings, resolve=True))
 
 
 @cache

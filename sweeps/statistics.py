@@ -110,12 +110,9 @@ def estimate(scores: pd.DataFrame, windows: pd.Series | None = None) -> pd.DataF
 
 def holm(p: pd.Series) -> pd.Series:
     """Return p-values with Holm's correction (1979); nan marks a missing comparison."""
-    from statsmodels.stats.multitest import multipletests
-
-    known = p.dropna()
-    if known.empty:
-        return p
-    return pd.Series(multipletests(known, method="holm")[1], known.index).reindex(p.index)
+    known = p.dropna().sort_values()
+    comparisons = np.arange(len(known), 0, -1)  # of this one and those with a larger p
+    return (known * comparisons).cummax().clip(upper=1).reindex(p.index)
 
 
 def verdict(estimates: pd.DataFrame, sign: int, family: str = "length") -> pd.Series:
