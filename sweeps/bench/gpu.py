@@ -1,7 +1,8 @@
 """Check all methods on a GPU against the reference, and time training steps of 124M parameters.
 
-python -m sweeps.bench.gpu                     # on a GPU, in ten minutes at most: outputs/bench/gpu.json
-python -m sweeps.bench.gpu size=small          # anywhere: the same steps on a tiny model, as a trial
+python -m sweeps.bench.gpu                        # on a GPU: outputs/bench/gpu.json
+python -m sweeps.bench.gpu only=values encodings=rope to=outputs/bench/1  # a part, for processes side by side
+python -m sweeps.bench.gpu size=small             # anywhere: the same steps on a tiny model, as a trial
 """
 
 import json
@@ -28,10 +29,11 @@ from sweeps.bench.training import training_step
 from train.config.compose import dotted
 from train.config.validation import Natural, Section
 from train.results.run_folder import write_whole
-from train.runtime.machine import compile_each
+from train.runtime.machine import compile_each, peak_memory, reset_peak_memory
 
 TIMED = ("rope", "alibi", "kerple_log", "fire", "dape_kerple", "fox")
 TOKENS = 16_384  # of a step
+VALUE_HEADS = 4  # the reference keeps several tensors of heads x T x T for its gradients
 PEAK = 989e12  # operations of an H100 in bfloat16 a second
 Record = dict[str, Any]
 
@@ -40,7 +42,8 @@ class GpuOptions(Section):
     """The command line of `sweeps.bench.gpu`."""
 
     size: Literal["base", "small"] = "base"
-    encodings: str = ",".join(names())
+    only: Literal["", "steps", "values"] = ""
+    encodings: str = ""  # empty: TIMED for steps, all for values
     seconds: Natural = 600
     rounds: Natural = 10  # timed steps
     to: str = "outputs/bench"
@@ -56,7 +59,8 @@ def main() -> None:
     options, records = GpuOptions.of(dotted(sys.argv[1:])), list[Record]()
     end, file = time.monotonic() + options.seconds, Path(options.to) / "gpu.json"
     machine = f"{torch.cuda.get_device_name() if device() == 'cuda' else 'CPU'}, torch {torch.__version__}"
-    for measure in (measure_steps, measure_errors):
+    measures = {"steps": measure_steps, "values": measure_errors}
+    for measure in [measures[options.only]] if options.only else measures.values():
         for record in measure(options):
             records.append(record)
             write_whole(file, json.dumps({"machine": machine, "results": records}, indent=1))
@@ -69,17 +73,19 @@ def measure_steps(options: GpuOptions) -> Iterator[Record]:
     """Yield the time of a training step, the share of the peak that it reaches, and how often it compiled."""
     shape, is_base = options.shape, options.size == "base"
     vocab, batch = (50_304, TOKENS // shape["length"]) if is_base else (256, 4)
-    for name in TIMED:
+    for name in options.encodings.split(",") if options.encodings else TIMED:
         encodings = layers(read("encoding", name), shape["depth"], shape)
         model = GPT(vocab, shape["width"], shape["depth"], shape["heads"], encodings)
         step = training_step(model, (batch, shape["length"]), vocab, is_bf16=True)
         for is_compiled in (False, True) if is_base else (False,):
             if is_compiled:
                 compile_each(model.blocks)
+            reset_peak_memory()
             before = counters["stats"]["unique_graphs"]
             seconds = attempt(median_times, {"": step}, options.rounds)
             graphs = counters["stats"]["unique_graphs"] - before
             record: Record = {"kind": "step", "encoding": name, "compiled": is_compiled, "graphs": graphs}
+            record["peak_memory"] = peak_memory()
             if isinstance(seconds, str):
                 yield record | {"error": seconds}
             else:
@@ -96,9 +102,9 @@ def operations(model: GPT, batch: int, length: int) -> float:
 
 def measure_errors(options: GpuOptions) -> Iterator[Record]:
     """Yield how far outputs and gradients of the chosen kernel are from the reference in float32."""
-    shape = options.shape
+    shape = options.shape | {"heads": VALUE_HEADS, "width": VALUE_HEADS * options.shape["head_width"]}
     for length in (shape["length"], 4 * shape["length"]):
-        for name in options.encodings.split(","):
+        for name in options.encodings.split(",") if options.encodings else names():
             torch.manual_seed(0)
             encoding = load(name, **shape).to(device())
             if length > (encoding.limit or length):
@@ -141,8 +147,8 @@ def attempt(call: Callable[..., Any], *given: Any) -> Any:
     """Return the result of a call, or what went wrong in one line: the other measurements go on."""
     try:
         return call(*given)
-    except (RuntimeError, ValueError) as error:
-        return f"{type(error).__name__}: {[*str(error).splitlines(), ''][0]}"
+    except Exception as error:  # compilers raise classes of their own
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
 if __name__ == "__main__":
