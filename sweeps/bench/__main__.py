@@ -3,6 +3,7 @@
 python -m sweeps.bench                                        # to outputs/bench
 python -m sweeps.bench only=train,evaluate encodings=rope,alibi
 python -m sweeps.bench to=docs                                # the page of the documentation
+python -m sweeps.bench only=checkpoint checkpoint=<folder, Hub name or .gguf file> dtype=bfloat16
 """
 
 import os
@@ -20,7 +21,7 @@ import torch
 from conf.errors import UsageError
 from models.encodings import names
 from sweeps import command
-from sweeps.bench import evaluation, training
+from sweeps.bench import checkpoint, evaluation, training
 from sweeps.bench.clock import Measurement, Options
 from sweeps.bench.page import Speed, write_page
 from sweeps.results import load_sweep
@@ -50,6 +51,7 @@ PARTS: dict[str, Callable[[Options], Iterator[Measurement]]] = {
     "peers_compiled": training.measure_compiled,
     "evaluate": evaluation.measure,
     "sweep": measure_sweep,
+    "checkpoint": checkpoint.measure,
 }
 
 

@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -20,6 +20,8 @@ class Options(Section):
     encodings: str = ",".join(names())
     rounds: Natural = 15  # training steps of each model
     batch: Natural = 32  # sequences of a training step
+    checkpoint: str = ""  # folder, Hub name or .gguf file, for the part of that name
+    dtype: Literal["float32", "bfloat16"] = "float32"  # of its weights
     to: str = "outputs/bench"
 
     @property

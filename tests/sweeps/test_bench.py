@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from conf.errors import UsageError
-from sweeps.bench import __main__, clock, evaluation, gpu, training
+from sweeps.bench import __main__, checkpoint, clock, evaluation, gpu, training
 from sweeps.bench.clock import Options
 from sweeps.bench.contenders import ATTENTION, LENGTH, PEERS, WIDTH, ours
 from sweeps.bench.page import Speed, write_page
+from tests.checkpoints import save_small_llama
 from train.paths import ROOT
 
 SMALL = Options(encodings="nope,rope", rounds=1, batch=1)
@@ -132,3 +133,23 @@ def test_what_a_gpu_would_measure_runs_on_a_small_model(
     errors = {r["dtype"]: max(r["output"], r["gradient"]) for r in results if r["kind"] == "values"}
     assert errors["torch.float32"] < 1e-3
     assert errors["torch.bfloat16"] < 0.05
+
+
+def test_a_checkpoint_has_the_same_losses_in_both_contenders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "LAST", 8)
+    place = str(save_small_llama(tmp_path))
+    ours_, theirs = (checkpoint.losses_of(name, place, "float32", 40)() for name in checkpoint.CONTENDERS)
+    assert ours_.shape == (8,)
+    torch.testing.assert_close(ours_, theirs)
+
+
+def test_a_checkpoint_is_measured_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "SHORT", 1_024)
+    options = Options(checkpoint=str(save_small_llama(tmp_path)))
+    found = {(kind, name): value for kind, name, _, value in checkpoint.measure(options)}
+    kinds, names = ("checkpoint", "checkpoint_memory"), ("ours float32", "transformers float32")
+    assert set(found) == {(kind, name) for kind in kinds for name in names}
+    assert all(found["checkpoint_memory", name] > 1 << 27 for name in names)
+    assert list(checkpoint.measure(Options())) == []

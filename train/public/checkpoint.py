@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging
 
 from conf.errors import UsageError
@@ -17,7 +17,6 @@ from train.public.model import PublicModel, public_model
 from train.public.rope_parameters import Rope, read_config, ropes_of
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl")
-SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,11 @@ def load_checkpoint(place: str, dtype: torch.dtype, folder: Path, length: int | 
     logging.disable_progress_bar()
     path = Path(place)
     check_place(path)
-    file = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
-    origin = str(path.parent) if file else place
+    origin, options = arguments(place)
     try:
-        config = AutoConfig.from_pretrained(origin, **file, **SAFE)
-        weights = {} if file else {"use_safetensors": True}
-        inner = AutoModelForCausalLM.from_pretrained(origin, dtype=dtype, **file, **weights, **SAFE)
-        tokenizer = AutoTokenizer.from_pretrained(origin, **file, **SAFE)
+        config = AutoConfig.from_pretrained(origin, **options)
+        inner = load_weights(place, dtype)
+        tokenizer = AutoTokenizer.from_pretrained(origin, **options)
         text = tokenizer.backend_tokenizer.to_str()
     except Exception as error:  # of transformers, tokenizers, safetensors and gguf, which share no class
         reason = " ".join(str(error).split())[:300]
@@ -65,7 +62,23 @@ def load_checkpoint(place: str, dtype: torch.dtype, folder: Path, length: int | 
     with atomic_write(written) as out:
         out.write(text.encode())
     model = public_model(inner, ropes)
-    return Checkpoint(path.stem if file else path.name, model, tuple(ropes), written, weights_digest(inner))
+    name = path.stem if path.suffix == ".gguf" else path.name
+    return Checkpoint(name, model, tuple(ropes), written, weights_digest(inner))
+
+
+def load_weights(place: str, dtype: torch.dtype, **settings: Any) -> PreTrainedModel:
+    """Return the model at a place, as transformers has it; no pickle is read."""
+    origin, options = arguments(place)
+    settings |= options if "gguf_file" in options else options | {"use_safetensors": True}
+    model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(origin, dtype=dtype, **settings)
+    return model
+
+
+def arguments(place: str) -> tuple[str, dict[str, Any]]:
+    """Return what `from_pretrained` of transformers takes for a place; no code of a checkpoint runs."""
+    path = Path(place)
+    file = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
+    return str(path.parent) if file else place, {"trust_remote_code": False, **file}
 
 
 def configuration(place: str) -> Mapping[str, Any]:
@@ -73,8 +86,8 @@ def configuration(place: str) -> Mapping[str, Any]:
     path = Path(place)
     if path.is_dir():
         return read_config(path)
-    file = {"gguf_file": path.name} if path.suffix == ".gguf" else {}
-    config = AutoConfig.from_pretrained(str(path.parent) if file else place, **file, **SAFE)
+    origin, options = arguments(place)
+    config = AutoConfig.from_pretrained(origin, **options)
     return cast(Mapping[str, Any], config.get_text_config().to_dict())
 
 

@@ -161,9 +161,8 @@ def layer_attention(
     key = (mine.number, *(id(option) if isinstance(option, Tensor) else option for option in options))
     if key not in mine.plans:
         mine.plans[key] = Plan(with_options(mine.effect, *options))
-    scaling = given.get("scaling")
-    if scaling is not None:
-        q = q * (scaling * q.size(-1) ** 0.5)  # ours divides by the root of the width
+    factor = (given.get("scaling") or q.size(-1) ** -0.5) * q.size(-1) ** 0.5  # ours divides by that root
+    q = q if factor == 1 else q * factor
     return attend(q, k, v, mine.plans[key]).transpose(1, 2), None
 
 
