@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from conf.errors import UsageError
 
@@ -17,6 +17,7 @@ class Data(ABC):
     """A choice of data that is not read yet: a dataclass, whose fields are the keys of `conf/data/*.yaml`."""
 
     name: str
+    of_tests: ClassVar[tuple[str, ...]] = ()  # the fields on which held-out data alone depend
 
     @abstractmethod
     def open(self, vocab: int, cache: Path) -> "Source":

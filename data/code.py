@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,15 @@ def short_digest(content: Any) -> str:
 def code_digest(*places: Path) -> str:
     """Return a digest of files, and of all files in folders but those that are not code."""
     every = [(place, file) for place in places for file in (place, *place.rglob("*")) if file.is_file()]
-    files = [(file.relative_to(place).as_posix(), file) for place, file in every]
-    counted = [(name, file) for name, file in files if not NOT_CODE.search(name)]
-    return short_digest(sorted((name, syntax_tree(file)) for name, file in counted))
+    counted = [(place, file) for place, file in every if is_code(file, place)]
+    return short_digest(
+        sorted((file.relative_to(place).as_posix(), syntax_tree(file)) for place, file in counted)
+    )
+
+
+def is_code(file: Path, place: Path) -> bool:
+    """Return whether a file in a folder counts; what is named itself does."""
+    return NOT_CODE.search(file.relative_to(place).as_posix()) is None
 
 
 def syntax_tree(file: Path) -> str:
@@ -45,20 +52,40 @@ def tree_of(text: bytes) -> str:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             texts = [n for n in node.body if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
             node.body = [line for line in node.body if line not in texts]
-    return ast.dump(tree)
+    # as Python 3.11 writes it: later ones add a field, and leave out what is empty
+    empty: dict[str, Any] = {"show_empty": True} if sys.version_info >= (3, 13) else {}
+    return ast.dump(tree, **empty).replace(", type_params=[]", "")
 
 
 def foreign_code(settings: Any) -> list[Path]:
-    """Return the folders of foreign classes that settings name; of an installed class its file."""
+    """Return the code of foreign classes that settings name: the module, what lies beside it, and the package
+    that it is part of; of an installed class its file."""
     installed = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
     result = set()
-    for module in {str(target).rpartition(".")[0].replace(".", "/") for target in targets(settings)}:
-        names = f"{module}.py", f"{module}/__init__.py"
-        places = [path / name for path in (ROOT, *map(Path, sys.path)) for name in names]
-        for file in [place.resolve() for place in places if place.is_file()][:1]:
-            if not any(file.is_relative_to(ROOT / package) for package in OURS):
-                result.add(file if any(map(file.is_relative_to, installed)) else file.parent)
+    for module in {str(target).rpartition(".")[0] for target in targets(settings)}:
+        package, file = found(module)
+        if file is not None and any(map(file.is_relative_to, installed)):
+            result.add(file)
+        elif file is not None:
+            others = (other for other in package.rglob("*.py") if is_code(other, package))
+            result |= {file, file.parent, *others}
     return sorted(result)
+
+
+def found(module: str) -> tuple[Path, Path | None]:
+    """Return the folder of a module's package, or the module if it has none, and its file; None if it is ours
+    or does not exist. Nothing is imported."""
+    top, *names = module.split(".")
+    try:
+        spec = None if top in OURS else find_spec(top)
+    except ValueError:  # of no name, or of the program itself
+        spec = None
+    if spec is None:
+        return ROOT, None
+    package = Path((spec.submodule_search_locations or [spec.origin or ""])[0]).resolve()
+    place = package.joinpath(*names)
+    files = (place.with_name(f"{place.name}.py"), place / "__init__.py", place)
+    return package, next((file for file in files if file.is_file()), None)
 
 
 def targets(tree: Any) -> Iterator[Any]:

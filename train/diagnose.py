@@ -20,6 +20,7 @@ from models.gpt import GPT
 from train.checks.dry_run import dry_run
 from train.config.cli import function, open_hydra
 from train.config.compose import resolved_settings, trained_settings
+from train.config.run_id import code, finetuning_keys, training_id_of
 from train.config.schema import Config
 from train.config.validation import Natural, Section
 from train.context import Recipe, Run
@@ -46,13 +47,16 @@ class Amount(Section):
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Return the diagnosis of a run."""
+    code_at_start = code(config)
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     folder = Path(str(config.run))
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
     run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
-    trained, _ = restore_run(run, model, folder, config.checkpoint)
-    models = extended_models(run, model, extensions, trained.id)
+    training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
+    keys = finetuning_keys(training_id, extensions)
+    restore_run(run, model, folder, config.checkpoint)
+    models = extended_models(run, model, extensions, keys)
     device = "cuda" if torch.cuda.is_available() and config.trainer.accelerator != "cpu" else "cpu"
     lengths = sorted({run.trained_length, *run.lengths})
     batches = list(sequences(run, amount.sequences, lengths))

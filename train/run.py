@@ -14,7 +14,7 @@ import data
 from conf.errors import UsageError
 from data.source import Source
 from train.checks.dry_run import check_data, dry_run
-from train.config.run_id import Code, code, packages, run_id_of, training_id_of
+from train.config.run_id import Code, code, finetuning_keys, packages, run_id_of, training_id_of
 from train.config.schema import Config
 from train.config.validation import Section
 from train.context import Recipe, Run
@@ -61,13 +61,14 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> float 
 
 def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> None:
     """Check, prepare, fit, evaluate, write."""
-    started, commit_at_start = time.perf_counter(), commit()
+    started, commit_at_start, versions = time.perf_counter(), commit(), packages()
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))
     run = Run(source, Recipe.of(config), config.trainer, config.evaluation, callbacks=config.callbacks)
     windows = check_data(run, extensions)
     training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
+    keys = finetuning_keys(training_id, extensions)
     facts = {"precision": run.precision, "corpus": source.fingerprint, "training_id": training_id}
     facts |= {"commit": commit_at_start}
     with run.children.name_failure(), track(config, folder, run_id, facts) as tracker:
@@ -81,12 +82,12 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
             training, files = restore_run(run, model, Path(config.run), config.checkpoint)
         models = {"none": model}
         if training.diverged_at is None:
-            models = extended_models(run, model, extensions, training_id)
+            models = extended_models(run, model, extensions, keys)
         identity = Identity(
             run=folder.name, encoding=config.names.encoding, seed=config.seed,
             trained_length=run.trained_length, data=config.names.data, precision=run.precision,
             kernel=kernels(models["none"], config.model.kernel, max(run.lengths)),
-            corpus=source.fingerprint, commit=commit_at_start, versions=packages(),
+            corpus=source.fingerprint, commit=commit_at_start, versions=versions,
         )  # fmt: skip
         rows, scores = rows_and_scores(run, models, windows, training, identity)
         if not is_rank_zero():

@@ -1,7 +1,7 @@
 """Flip-flop: a bit is written, much is ignored, and the bit is read."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -23,13 +23,14 @@ class FlipFlop(Sequences):
     alike. Only bits after r are scored, in training too. Lengths count tokens, and are even.
     """
 
+    of_tests: ClassVar = ("ignore_held_out",)
     name: str
     ignore: Annotated[float, Field(ge=0, lt=1)] = 0.8  # in training
     ignore_held_out: Annotated[float, Field(ge=0, lt=1)] = 0.8  # the authors: 0.98 (sparse) and 0.1 (dense)
 
     def __post_init__(self) -> None:
         self.vocab = ZERO + 2
-        training = {"ignore": self.ignore}  # which does not depend on what it is tested with
+        training = {"ignore": self.ignore}
         samples = [self.sequence(32, draw, True)[0].tolist() for draw in draws(4, TRAINING)]
         self.fingerprint = of_json([type(self).__name__, training, samples])
         self.description = (

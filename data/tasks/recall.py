@@ -1,7 +1,7 @@
 """Associative recall: the value that followed a key."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -24,6 +24,7 @@ class Recall(Sequences):
     the same sequence, so that a query has one answer even where ids are few.
     """
 
+    of_tests: ClassVar = ("fill",)
     name: str
     symbols: int = 8192  # ids: keys are one half of them, values the other
     pairs: Annotated[list[int], Field(min_length=2, max_length=2)] = field(default_factory=lambda: [4, 8])
@@ -39,7 +40,7 @@ class Recall(Sequences):
                 f"symbols={self.symbols}, such as [4,8], not {self.pairs}."
             )
         self.vocab = self.symbols
-        training = {key: value for key, value in parameters(self).items() if key != "fill"}
+        training = {key: value for key, value in parameters(self).items() if key not in self.of_tests}
         samples = [self.row(4 * high, high, draw)[0].tolist() for draw in draws(4, HELD_OUT)]
         self.fingerprint = of_json([type(self).__name__, training, samples])
         self.description = f"{self.name}: {low} to {high} pairs of {self.symbols:,} keys and values"

@@ -1,10 +1,12 @@
 """A digest of code changes with all that computes, and with nothing that only people read."""
 
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 import pytest
 
-from data.code import code_digest, foreign_code
+from data.code import code_digest, foreign_code, tree_of
 
 MINE = '''"""Mine."""
 
@@ -32,9 +34,56 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_code_of_a_method_is_every_file_of_its_folder(mine: Path) -> None:
-    assert foreign_code({"_target_": "mine.Mine", "inner": [{"_target_": "models.gpt.GPT"}]}) == [mine.parent]
+    settings = {"_target_": "mine.Mine", "inner": [{"_target_": "models.gpt.GPT"}]}
+    assert foreign_code(settings) == [mine.parent, mine]
     (installed,) = foreign_code({"_target_": "torch.optim.SGD"})
     assert installed.name == "__init__.py"
+
+
+@pytest.mark.parametrize("name", ["test_mine", "lab.methods.mine", "lab.methods"])
+def test_a_module_counts_whatever_its_name_and_with_its_package(name: str, mine: Path) -> None:
+    """A class may come from a file that is named as a test, or use the rest of its package."""
+    package = mine.parent / "lab/methods"
+    package.mkdir(parents=True)
+    for file in ("lab/__init__.py", "lab/core.py", "lab/test_core.py", "lab/methods/__init__.py"):
+        (mine.parent / file).write_text("slope = 1\n")
+    (package / "mine.py").write_text(MINE)
+
+    def digest() -> str:
+        return code_digest(*foreign_code({"_target_": f"{name}.Mine"}))
+
+    first, core = digest(), mine.parent / ("test_mine.py" if name == "test_mine" else "lab/core.py")
+    (mine.parent / "lab/test_core.py").write_text("slope = 2\n")
+    assert digest() == first
+    core.write_text("slope = 2\n")
+    assert digest() != first
+
+
+def test_a_package_that_is_found_by_other_ways_than_a_path_counts(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pip installs one in place."""
+    away = mine.parent / "away"
+    away.mkdir()
+    (away / "hidden.py").write_text(MINE)
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+            return PathFinder.find_spec(name, [str(away)]) if name == "hidden" else None
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
+    assert away / "hidden.py" in foreign_code({"_target_": "hidden.Mine"})
+
+
+def test_a_digest_is_the_same_under_every_python() -> None:
+    """Else the code of a run would seem to be edited, wherever Python is another one."""
+    expected = (
+        "Module(body=[FunctionDef(name='f', args=arguments(posonlyargs=[], args=[arg(arg='x')], "
+        "kwonlyargs=[], kw_defaults=[], defaults=[]), body=[Return(value=List(elts=[], ctx=Load()))], "
+        "decorator_list=[])], type_ignores=[])"
+    )
+    assert tree_of(b"def f(x):\n    return []\n") == expected
 
 
 @pytest.mark.parametrize(

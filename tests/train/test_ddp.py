@@ -121,7 +121,12 @@ def test_jobs_that_share_a_training_wait_with_all_their_processes(small: list[st
     assert [printed.count(text) for text in ("Results in", "waiting for it", "trained already")] == [2, 1, 1]
 
 
-def test_a_parameter_that_an_extension_silences_is_no_error(small: list[str], tmp_path: Path) -> None:
-    chosen = ["encoding=rope_bias", "extension=drop", "extension.finetune_steps=3", "trainer.devices=2"]
-    arguments = (*small, *chosen, f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run")
+@pytest.mark.parametrize(
+    "chosen",
+    ["encoding=rope_bias extension=drop extension.finetune_steps=3", "encoding=repo trainer.max_steps=3"],
+)
+def test_a_parameter_without_a_gradient_is_no_error(small: list[str], tmp_path: Path, chosen: str) -> None:
+    """An extension silences some; the first layers of RePo read none of theirs."""
+    more = ["trainer.devices=2", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
+    arguments = (*small, *chosen.split(), *more)
     run_tasks(tmp_path, srun(2), command, "train.__main__", arguments)

@@ -208,6 +208,14 @@ def test_a_run(copied: Path, outputs: Path, capsys: pytest.CaptureFixture[str]) 
     assert list(diagnostics.diagnoses([copied.parent])) == []
 
 
+def test_a_fine_tuning_in_another_precision_is_another_one(copied: Path, tmp_path: Path) -> None:
+    """An evaluation in float32 must not find weights that a diagnosis tuned in bfloat16."""
+    tuned = ["extension=pi", "extension.finetune_steps=2", f"outputs={tmp_path}/out", "queries=2"]
+    for precision in ("32-true", "bf16-mixed"):
+        diagnosed(copied, *tuned, f"trainer.precision={precision}")
+    assert len([*tmp_path.glob("out/trained/rope-s0-pi-*/final.ckpt")]) == 2
+
+
 def test_a_task(small: list[str], tmp_path: Path) -> None:
     """Only queries that ask for the answer count, and lengths are those of the task."""
     settings = [

@@ -68,7 +68,7 @@ def check_machine(config: Config) -> None:
     kernel, knobs = config.model.kernel, config.trainer
     is_on_gpu = machine.is_on_gpu(knobs.accelerator)
     precision = machine.resolved_precision(knobs.precision, knobs.accelerator)
-    strategy = training_strategy(knobs, is_finetuning=False)
+    strategy = training_strategy(knobs, has_parameters=False)
     trainer(knobs, precision, strategy=strategy, **knobs.flags)  # an error where Lightning refuses them
     if kernel == "flex" and config.run is None and not is_on_gpu:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")

@@ -1,6 +1,6 @@
 """The ids of runs and trainings: a digest of all settings, code and files, but for what is excluded here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,6 @@ NOT_IN_TRAINING = NOT_IN_RUN | {
     "extension": "it comes after the training; a fine-tuning has an id of its own",
     "names.data": "a label in the rows; the digest of the corpus is in the id",
     "data.name": "a label in the rows",
-    "data.ignore_held_out": "the test set of flip-flop",
-    "data.fill": "the test set of recall",
     "names.extension": "a label in the rows",
     "names.model": "a label in the rows",
     "trainer.keep": "which weights stay on the disk",
@@ -71,7 +69,7 @@ def code(config: Config) -> Code:
         "data": code_digest(ROOT / "data", *foreign_code(config.data)),
         "training": code_digest(
             ROOT / "train/fit", ROOT / "train/build.py", ROOT / "train/context.py",
-            *foreign_code([config.optimizer.parameters, config.trainer.model_dump()]),
+            *foreign_code([config.optimizer.parameters, config.trainer.model_dump(), config.callbacks]),
         ),
         "evaluation": code_digest(
             ROOT / "train/evaluation", ROOT / "train/results/protocols.py",
@@ -99,17 +97,28 @@ def run_id_of(config: Config, digests: Code | None = None) -> str:
 def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:
     """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
     relevant = {key: code[key] for key in ("model", "data", "training")}
-    return short_digest([settings_without(config, NOT_IN_TRAINING), corpus, precision, relevant, packages()])
+    of_tests = [f"data.{key}" for key in data.instantiate(config.named_data).of_tests]
+    settings = settings_without(config, [*NOT_IN_TRAINING, *of_tests])
+    return short_digest([settings, corpus, precision, relevant, packages()])
 
 
-def finetuning_id_of(training_id: str, weights: str, name: str, extension: ExtensionConfig) -> str:
-    """Return the id of a training that continues weights, which have a digest, under an extension.
+def finetuning_keys(training_id: str, extensions: Mapping[str, ExtensionConfig]) -> dict[str, str]:
+    """Return a digest of all that determines a training under each extension, with its code as it is on the
+    disk now, but for the weights that it continues.
 
     `training_id` is that of the training that these settings describe, with precision and code; where the
     weights come from is not asked.
     """
-    settings = extension.model_dump(mode="json")
-    return short_digest([training_id, weights, name, settings, code_digest(*foreign_code(settings))])
+    every = {name: extension.model_dump(mode="json") for name, extension in extensions.items()}
+    return {
+        name: short_digest([training_id, name, settings, code_digest(*foreign_code(settings))])
+        for name, settings in every.items()
+    }
+
+
+def finetuning_id_of(key: str, weights: str) -> str:
+    """Return the id of a training with one of `finetuning_keys` that continues weights with this digest."""
+    return short_digest([key, weights])
 
 
 def settings_without(config: Config, excluded: Iterable[str]) -> dict[str, Any]:

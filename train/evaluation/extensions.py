@@ -1,6 +1,6 @@
 """Models under extensions, fine-tuned first if the settings ask for it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 
@@ -38,9 +38,11 @@ def fits_any(name: str, encodings: Sequence[Encoding]) -> bool:
     return any(encoding_fits(name, encoding) for encoding in encodings)
 
 
-def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_id: str) -> dict[str, GPT]:
+def extended_models(
+    run: Run, model: GPT, chosen: SelectedExtensions, keys: Mapping[str, str]
+) -> dict[str, GPT]:
     """Return the model under each extension, by the name in its rows: `pi`, or `pi+50` after 50 steps of
-    training under it, whose checkpoint is reused; `training_id` is that of a training with these settings."""
+    training under it, whose checkpoint is reused; `keys` are the `finetuning_keys` of when the run began."""
     result, weights = {}, None
     for name, extension in chosen.items():
         changed, key = model.under(encodings_under(extension.parameters, model.tiled)), name
@@ -49,7 +51,7 @@ def extended_models(run: Run, model: GPT, chosen: SelectedExtensions, training_i
             evaluation = run.evaluation.model_copy(update={"lengths": tuple(run.lengths)})
             further = replace(run, recipe=run.recipe.finetuned(name, extension), evaluation=evaluation)
             weights = weights or weights_digest(model)
-            id = finetuning_id_of(training_id, weights, name, extension)
+            id = finetuning_id_of(keys[name], weights)
             if load_or_train(further, changed, id)[0].diverged_at is not None:
                 continue  # there are no weights to evaluate
         result[key] = changed

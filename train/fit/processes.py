@@ -113,14 +113,14 @@ def connect(config: TrainerConfig) -> None:
             strategy.setup_environment()
 
 
-def training_strategy(config: TrainerConfig, is_finetuning: bool) -> Any:
-    """Return the strategy for Lightning's Trainer: by its name, or FSDP2 for `fsdp`."""
+def training_strategy(config: TrainerConfig, has_parameters: bool) -> Any:
+    """Return the strategy for Lightning's Trainer: by its name, or FSDP2 for `fsdp`. Encodings that have
+    parameters may leave some without a gradient, in layers with whole positions or under an extension."""
     if config.strategy == "fsdp":  # Lightning's first FSDP has this name, and excludes `training_step`
         count = config.devices if isinstance(config.devices, int) else torch.cuda.device_count()
         return ModelParallelStrategy(count * config.num_nodes, 1, save_distributed_checkpoint=False)
     if config.strategy == "auto" and config.is_distributed:
-        # an extension may leave parameters of the encoding without a gradient
-        return "ddp_find_unused_parameters_true" if is_finetuning else "ddp"
+        return "ddp_find_unused_parameters_true" if has_parameters else "ddp"
     return config.strategy
 
 

@@ -73,7 +73,7 @@ def fit(run: Run, model: GPT, stage: TrainingFolder) -> TrainingResult:
     trainer = run.trainer(
         callbacks=[curves, *callbacks, files], logger=[*run.loggers], plugins=[States()],
         max_steps=recipe.steps, enable_checkpointing=True,
-        strategy=training_strategy(settings, is_finetuning=recipe.first > 0), **flags,
+        strategy=training_strategy(settings, any(True for _ in model.encodings.parameters())), **flags,
     )  # fmt: skip
     last = decision_of_rank_zero(stage.last if stage.is_resumable() else None)
     if trainer.is_global_zero:

@@ -36,3 +36,4 @@ def quiet() -> None:
     logging.getLogger("lightning.pytorch.profilers").setLevel(logging.INFO)  # of trainer.profiler
     warnings.filterwarnings("ignore", module="lightning")
     warnings.filterwarnings("ignore", message=".*is not a supported tensor core.*")
+    warnings.filterwarnings("ignore", message="find_unused_parameters=True was specified.*")

@@ -22,6 +22,7 @@ from train.config.run_id import (
     code,
     data_identity,
     finetuning_id_of,
+    finetuning_keys,
     name_of,
     run_id_of,
     training_id_of,
@@ -33,6 +34,18 @@ from train.fit.checkpoints import weights_digest
 from train.paths import CONF
 from train.results.about import About
 
+OWN_DATA = """
+from dataclasses import dataclass
+from data import Data
+
+@dataclass
+class Own(Data):
+    name: str
+    fill: bool
+
+    def open(self, vocab, cache):
+        raise NotImplementedError
+"""
 FORMULA = "class Mine:\n    def forward(self):\n        return 2\n"
 
 
@@ -88,7 +101,7 @@ def test_a_fine_tuning_depends_on_its_weights_precision_and_code(small: list[str
 
     def tuned(weights: str = "w", precision: str = "32-true", **changed: str) -> str:
         training = training_id_of(config, "corpus", precision, digests | changed)
-        return finetuning_id_of(training, weights, "pi", config.extension)
+        return finetuning_id_of(finetuning_keys(training, {"pi": config.extension})["pi"], weights)
 
     ids = [tuned(), tuned(weights="v"), tuned(precision="bf16-mixed"), tuned(training="edited")]
     assert len(set(ids)) == 4
@@ -179,13 +192,30 @@ def test_an_edited_method_is_another_run_and_another_training(mine: Path, small:
     assert run_id_of(other) == unrelated
 
 
+def test_an_edited_callback_is_another_training(mine: Path, small: list[str]) -> None:
+    """It may average weights, or change gradients."""
+    config = composed(*small).model_copy(update={"callbacks": {"mine": {"_target_": "mine.Mine"}}})
+    before = training(config)
+    mine.write_text(FORMULA.replace("2", "3"))
+    assert training(config) != before
+
+
+def test_a_setting_of_ones_own_data_counts_though_ours_have_one_of_its_name_for_tests(
+    mine: Path, small: list[str]
+) -> None:
+    (mine.parent / "own_data.py").write_text(OWN_DATA)
+    every = [{"_target_": "own_data.Own", "fill": fill} for fill in (False, True)]
+    configs = [composed(*small).model_copy(update={"data": settings}) for settings in every]
+    assert len({training(config) for config in configs}) == 2
+
+
 def test_an_edited_extension_is_another_run_of_the_same_training(mine: Path, small: list[str]) -> None:
     settings = ExtensionConfig.of({"_target_": "mine.Mine", "finetune_steps": 2})
     config = composed(*small).model_copy(update={"extension": settings})
-    tuned = "trained", "weights", "mine", settings
-    before, trained = (run_id_of(config), finetuning_id_of(*tuned)), training(config)
+    tuned = "trained", {"mine": settings}
+    before, trained = (run_id_of(config), finetuning_keys(*tuned)), training(config)
     mine.write_text(FORMULA.replace("2", "3"))
-    after = run_id_of(config), finetuning_id_of(*tuned)
+    after = run_id_of(config), finetuning_keys(*tuned)
     assert all(old != new for old, new in zip(before, after, strict=True))
     assert training(config) == trained
 
