@@ -20,7 +20,9 @@ from models.gpt import GPT
 from tests.tolerance import float64
 
 torch.set_num_threads(1)
-os.environ["TORCHINDUCTOR_VEC_ISA_OK"] = "1"  # trial programs take 12 seconds for each folder of compiled code
+os.environ["TORCHINDUCTOR_VEC_ISA_OK"] = (
+    "1"  # trial programs take 12 seconds for each folder of compiled code
+)
 
 LENGTH, VOCAB = 16, 13
 SHAPE = {"heads": 4, "head_width": 8, "width": 32, "depth": 2, "length": LENGTH}
