@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 
 from conf.errors import UsageError
@@ -41,10 +40,9 @@ class FileCodec:
     """The tokens of a tokenizer.json; special tokens that a text spells out are text."""
 
     def __init__(self, file: Path, end_token: str | None = None) -> None:
-        self.model = Tokenizer.from_file(str(file))
-        self.end = self.model.id_to_token(TokenizerFile(file, end_token).separator)  # of a document
-        self.model.encode_special_tokens = True
-        self.vocab = max(self.model.get_vocab().values()) + 1
+        tokenizer = TokenizerFile(file, end_token)
+        self.model, self.vocab = tokenizer.model, tokenizer.vocab
+        self.end = self.model.id_to_token(tokenizer.separator)  # of a document
 
     def encode(self, text: str) -> list[int]:
         return list(self.model.encode(clean(text), add_special_tokens=False).ids)

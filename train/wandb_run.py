@@ -24,7 +24,7 @@ MODES: dict[Literal["online", "offline"], str] = {  # and what follows if W&B ca
     "online": "This run is kept offline.",
     "offline": "This run goes on without W&B.",
 }
-LONGEST = 128  # letters of a name that W&B takes
+LONGEST, LONGEST_TAG = 128, 64  # letters of a name and of a tag that W&B takes
 
 
 class Tracker(WandbLogger):
@@ -64,7 +64,7 @@ class Tracker(WandbLogger):
         for point in points(every):
             self.attempt(partial(self.log_point, *point))
         self.attempt(lambda run: run.summary.update(summary_numbers(every)))
-        self.attempt(lambda run: run.save(folder / RESULTS, base_path=folder, policy="now"))
+        self.attempt(lambda run: run.save(folder / RESULTS, folder, policy="now", glob=False))
         if weights is not None:
             self.attempt(lambda run: run.log_artifact(weights, f"{run.id}-weights", "model"))
 
@@ -99,7 +99,7 @@ def track(config: Config, folder: Path, run_id: str, facts: Mapping[str, str]) -
         "name": (wanted.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
         "group": (wanted.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
         "job_type": "train" if config.run is None else "evaluate",
-        "tags": list(dict.fromkeys(tag for tag in tags if tag and tag != "none")),
+        "tags": list(dict.fromkeys(tag[:LONGEST_TAG] for tag in tags if tag and tag != "none")),
         "config": settings | {f"{group}_settings": settings[group] for group in named} | named | {**facts},
     }
     tracker, exit_code = Tracker(start(mode, about)), 1

@@ -15,6 +15,7 @@ from tests.train import wandb_file
 from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun
 from tests.train.test_run import close
 from train.results.rows import read_rows
+from train.runtime import machine
 
 pytestmark = pytest.mark.slow
 STEPS = ["trainer.max_steps=12", "encoding=t5", "batch=12"]
@@ -69,6 +70,20 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
         (row,) = [row for row in rows if (row.protocol, row.metric) == TRAINED]
         assert [step for step, _ in curve] == list(range(2, 13, 2))
         assert curve[-1][1] == pytest.approx(row.value, abs=1e-6)
+
+
+def on_other_processors(module: str, arguments: tuple[str, ...]) -> None:
+    """Run a command where the first processor alone multiplies bfloat16."""
+    machine.bfloat16_by = lambda: ["pairs"] * (os.environ["SLURM_PROCID"] == "0")  # type: ignore[attr-defined]
+    command(module, arguments)
+
+
+def test_all_processes_take_the_precision_of_the_first(small: list[str], tmp_path: Path) -> None:
+    chosen = ["trainer.precision=auto", "trainer.devices=2", "trainer.max_steps=3"]
+    arguments = (*small, *chosen, f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/run")
+    run_tasks(tmp_path, srun(2), on_other_processors, "train.__main__", arguments)
+    assert len(weights(tmp_path)) > 0
+    assert {row.precision for row in read_rows(tmp_path / "run/results.jsonl")} == {"bf16-mixed"}
 
 
 MOMENTS = {"it starts": None, "it trains": "step 20/", "it evaluates": "Evaluating at lengths"}

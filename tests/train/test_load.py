@@ -1,5 +1,7 @@
 """A trained model, from its run folder alone: logits, text past the training length, and refusals."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from tests.composing import composed
 from tests.train.conftest import FEW, call
 from train.load import load
 from train.results.about import about_run
+from train.results.run_folder import write_done
 from train.run import run_job
 
 
@@ -63,6 +66,17 @@ def test_a_model_that_cannot_generate_is_refused(
     for run, sentence in runs.items():
         with pytest.raises(UsageError, match=sentence):
             load(run).generate("import os", 40)
+
+
+def test_a_tokenizer_that_shortens_texts_reads_all_of_them(done: Path, tmp_path: Path) -> None:
+    """As when data are prepared: a run folder may come from another program."""
+    folder = shutil.copytree(done, tmp_path / "run")
+    state = json.loads((folder / "tokenizer.json").read_text())
+    state["truncation"] = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
+    (folder / "tokenizer.json").write_text(json.dumps(state))
+    write_done(folder, "01234567")
+    text = "import os\n" * 9
+    assert load(folder).encode(text).tolist() == load(done).encode(text).tolist()
 
 
 def test_bytes_need_no_file(small: list[str], tmp_path: Path) -> None:

@@ -104,6 +104,15 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     assert (wandb_folders(tmp_path)[0] / "files/results.jsonl").read_text() == "rows\n"
 
 
+def test_long_names_and_brackets_are_no_hindrance(tmp_path: Path) -> None:
+    (folder := tmp_path / "runs[1]").mkdir()
+    (folder / "results.jsonl").write_text("rows\n")
+    with begin(tmp_path, more=[f"names.data={'x' * 90}"]) as run:
+        run.log_results(folder, ROWS, None)
+    assert "x" * 64 in read(tmp_path).run["tags"]
+    assert (wandb_folders(tmp_path)[0] / "files/results.jsonl").read_text() == "rows\n"
+
+
 @pytest.mark.slow
 def test_every_extension_has_its_curves(small: list[str], tmp_path: Path) -> None:
     """A run that reuses its trainings has all that the first has. An evaluation says that it is one."""

@@ -76,6 +76,8 @@ class Curves(Callback):
         """Keep the newest values of these names, and log them."""
         newest, prefix = trainer.callback_metrics, f"{self.section}/"
         values = {name: float(newest[prefix + name]) for name in names if prefix + name in newest}
+        if not values:
+            return
         if not self.points or self.points[-1][0] != trainer.global_step:
             self.points.append((trainer.global_step, {}))
         self.points[-1][1].update(values)

@@ -107,7 +107,8 @@ class Training(LightningModule):
     def on_validation_epoch_end(self) -> None:
         # Lightning's mean gives each process the same weight, whatever its number of targets
         nats, count = self.trainer.strategy.reduce(self.held_out, reduce_op="sum").tolist()
-        self.log_values(validation_loss=nats / count)
+        if count:  # few masked tokens may be none
+            self.log_values(validation_loss=nats / count)
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         config, steps = self.recipe.optimizer, self.recipe.steps

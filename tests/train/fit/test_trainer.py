@@ -145,6 +145,12 @@ def test_a_training_is_validated_ten_times_at_most(steps: int, interval: int) ->
     assert validation_interval(steps) == interval
 
 
+def test_a_training_on_few_tokens_of_which_none_is_masked(small: list[str], tmp_path: Path) -> None:
+    """Neither a step nor the validation has a loss."""
+    few = ["objective=mlm", "model.causal=false", "model.length=1", "batch=1"]
+    assert not any(train(small, tmp_path, *few, "trainer.max_steps=2").curves)
+
+
 def test_what_is_evaluated_is_not_compiled(small: list[str], outputs: Path, tmp_path: Path) -> None:
     """It would be compiled again for each length, as would kernels that are compiled functions."""
     config = composed(*small, "trainer.compile=true", "trainer.max_steps=2", f"outputs={tmp_path}")
