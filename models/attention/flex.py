@@ -30,20 +30,42 @@ def refusal(q: Tensor, plan: Plan) -> str | None:
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
     scale, sink, log_decay = q.size(-1) ** -0.5, plan.effect.sink, plan.effect.log_decay
-    length, dtype = q.size(-2), v.dtype
+    length, dtype, table = q.size(-2), v.dtype, learned_table(q, plan)
+    if table is not None:
+        plan = plan.with_bias(table.detach())
     q, k, v = (pad_parts(t, length) for t in rotate_in_regions(q, k, v, plan.effect))
     seen = whole_block_mask(plan)
     if q.is_meta and not q.is_cuda:  # FlexAttention refuses that device
         return torch.empty_like(v[..., :length, :])
-    wanted = None if sink is None else AuxRequest(lse=True)
+    wanted = None if sink is None and table is None else AuxRequest(lse=True)
     form = tuple(sorted(plan.parts)), torch.is_grad_enabled()
     run: Any = compiled_flex(form) if is_compiled(q) else flex_attention  # a compiled block traces it
     score, is_grouped = score_of(plan, log_decay), q.size(1) > k.size(1)
-    out = run(q, k, v.to(q.dtype), score, seen, scale=scale, return_aux=wanted, enable_gqa=is_grouped)
+    v = v.to(q.dtype)
+    out = run(q, k, v, score, seen, scale=scale, return_aux=wanted, enable_gqa=is_grouped)
+    if table is not None:
+        from models.attention.table_gradient import TableGradient  # needs Triton, as FlexAttention on a GPU
+
+        out = TableGradient.apply(out[0], table, q, k, v, out[1].lse)
     if sink is not None:  # takes its share of the weights
         lse = out[1].lse[..., :length]
         return cast(Tensor, (out[0][..., :length, :] * (lse - sink).sigmoid()[..., None]).to(dtype))
     return cast(Tensor, out[..., :length, :].to(dtype))
+
+
+def learned_table(q: Tensor, plan: Plan) -> Tensor | None:
+    """Return the bias of all distances (1 or H, N), if `TableGradient` can compute its gradient."""
+    number, is_alone = plan.effect.bias, plan.parts == {"bias"}
+    if not (has_triton(q) and is_alone and isinstance(number, ByDistance) and torch.is_grad_enabled()):
+        return None
+    if not (plan.causal and plan.positions.is_consecutive) or q.size(-1).bit_count() > 1 or q.size(-1) < 16:
+        return None
+    table = number.function(torch.arange(plan.positions.span + pad(plan.positions.length), device=q.device))
+    return table if table.requires_grad else None
+
+
+def has_triton(q: Tensor) -> bool:
+    return q.is_cuda
 
 
 def pad_parts(x: Tensor, length: int) -> Tensor:

@@ -52,6 +52,11 @@ class Plan:
         other.query_start = start
         return other
 
+    def with_bias(self, table: Tensor) -> "Plan":
+        """Return the same plan with the bias of each distance from 0 on, (1 or H, N)."""
+        number = ByDistance(lambda distance: table[:, distance.clamp(0, table.size(1) - 1)])
+        return Plan(replace(self.effect, bias=number), of_pass=self.of_pass)
+
     def at_layer(self, layer: Layer) -> "Plan":
         """Return the plan of one layer: this one, unless the encoding reads layers."""
         if self.late is None:
