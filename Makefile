@@ -55,10 +55,10 @@ train: setup  ## one run: make train ARGS="encoding=alibi"
 	@$(BIN)/python -m yardstick train $(ARGS)
 
 test: setup check  ## all tests
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-fast: setup  ## the tests that start no processes
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
 
 check: setup  ## formatting, lint, types
 	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted: run .venv/bin/ruff format ."; exit 1; }
