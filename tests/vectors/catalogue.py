@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.vectors import biases, contents, rotary, scaled
+from tests.vectors import biases, contents, contextual, rotary, scaled
 from tests.vectors.case import LONG, SHORT, Case, Numbers
 
 Formula = Callable[[Case], Numbers]
@@ -103,6 +103,17 @@ METHODS = (
     trained("carope", contents.carope),
     trained("dape_kerple", contents.dape_kerple),
     trained("stick_breaking", contents.stick_breaking),
+    trained("transformer_xl", contextual.transformer_xl),
+    trained("selective_rope", contextual.selective_rope, rank=2),
+    trained("repo", contextual.repo),
+    Method("grape_m", contextual.grape_m, short_and_long()[:2],
+           differs=("The authors' code has sigmoid(x / 16) where their text has softplus(x).",)),
+    trained("grape_a", contextual.grape_a),
+    trained("grape_ap", contextual.grape_ap),
+    Method("path", contextual.path, short_and_long(rank=2)[:2],
+           differs=("PaTH-FoX in the authors' code scales the gates by 1/sqrt(D); FoX itself does not.",)),
+    Method("asentmax", contextual.asentmax, short_and_long()[:2],
+           differs=("These logits go through entmax 1.5, not through a softmax.",)),
     trained("sinusoidal", contents.sinusoidal),
     trained("integer", contents.integer),
     Method(
