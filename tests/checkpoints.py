@@ -7,9 +7,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 
-def save_small_llama(folder: Path) -> Path:
+def save_small_llama(folder: Path, seed: int = 0) -> Path:
     """Return the folder with a configuration, weights in safetensors and a tokenizer of words."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = AutoConfig.for_model(
         "llama", vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, intermediate_size=48, max_position_embeddings=64, rope_theta=1e4,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from lightning.pytorch.loggers import WandbLogger
 
 from data.code import short_digest
-from train.config.schema import Config
+from train.config.schema import Config, EvaluatedConfig
 from train.results.curves import points, summary_numbers
 from train.results.gain import gain_rows
 from train.results.rows import Row
@@ -80,17 +80,20 @@ class Tracker(WandbLogger):
 
 
 @contextmanager
-def track(config: Config, folder: Path, run_id: str, facts: Mapping[str, str]) -> Iterator[Tracker]:
+def track(config: EvaluatedConfig, folder: Path, run_id: str, facts: Mapping[str, str]) -> Iterator[Tracker]:
     """Open the W&B run of a run folder, with facts such as the precision, which the settings leave open. It
     ends with the block, as failed after an exception."""
-    wanted, names, settings = config.wandb, config.names, config.model_dump(mode="json")
+    wanted, settings = config.wandb, config.model_dump(mode="json")
     mode = wanted.mode if wanted.mode != "auto" else os.environ.get("WANDB_MODE") or "auto"
     if mode == "disabled" or not is_rank_zero():
         yield Tracker()
         return
-    named = {group: getattr(names, group) for group in ("encoding", "extension", "data")}
+    names = settings["names"]
+    named = {group: names[group] for group in ("encoding", "extension", "data") if group in names}
+    family = config.encoding.family if isinstance(config, Config) else None
+    is_training = isinstance(config, Config) and config.run is None
     more = wanted.tags or os.environ.get("WANDB_TAGS", "").split(",")
-    tags = (*named.values(), config.encoding.family, f"seed {config.seed}", *more)
+    tags = (*named.values(), family, f"seed {config.seed}", *more)
     about = {
         "id": wandb_id(folder, run_id),
         "dir": Path(os.environ.get("WANDB_DIR") or config.outputs),
@@ -98,7 +101,7 @@ def track(config: Config, folder: Path, run_id: str, facts: Mapping[str, str]) -
         "entity": wanted.entity,
         "name": (wanted.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
         "group": (wanted.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
-        "job_type": "train" if config.run is None else "evaluate",
+        "job_type": "train" if is_training else "evaluate",
         "tags": list(dict.fromkeys(tag[:LONGEST_TAG] for tag in tags if tag and tag != "none")),
         "config": settings | {f"{group}_settings": settings[group] for group in named} | named | {**facts},
     }

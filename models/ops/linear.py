@@ -40,9 +40,10 @@ class OneDNN(torch.autograd.Function):
 
     @staticmethod
     @first_order
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor | None]:
         (x, weight), g = ctx.saved_tensors, gradients[0]
-        return onednn(g, weight.T), over_rows(g.flatten(0, -2), x.flatten(0, -2))
+        is_frozen = not ctx.needs_input_grad[1]
+        return onednn(g, weight.T), None if is_frozen else over_rows(g.flatten(0, -2), x.flatten(0, -2))
 
 
 def over_rows(a: Tensor, b: Tensor) -> Tensor:

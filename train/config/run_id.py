@@ -142,6 +142,6 @@ def data_identity(config: Config) -> dict[str, Any]:
         return config.data
 
 
-def packages() -> str:
+def packages(*more: str) -> str:
     """Return the versions of the packages that determine results, in one line."""
-    return ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return ", ".join(f"{name} {version(name)}" for name in (*PACKAGES, *more))

@@ -31,13 +31,16 @@ class WandbConfig(Section):
     artifact: bool = False  # keep the weights with the run
 
 
-class ChosenNames(Section):
+class EvaluationNames(Section):
     """The names for results: those of the chosen files of `conf/`, unless the user gives others."""
 
-    model: Name
-    encoding: Name
     extension: Name
     data: Name
+
+
+class ChosenNames(EvaluationNames):
+    model: Name
+    encoding: Name
 
 
 class Architecture(Section):
@@ -48,30 +51,37 @@ class Architecture(Section):
     encoding: EncodingConfig
 
 
-class Config(Architecture):
-    """The settings of a run."""
+class EvaluatedConfig(Section):
+    """The settings that a run of ours and the evaluation of a checkpoint have in common."""
 
+    seed: Seed
     batch: Natural  # sequences per step, over all devices together
-    objective: Literal["clm", "mlm"]
     outputs: str  # the folder of runs, trained models and prepared data
-    jobs: SmallCount | Literal["auto"]  # of a sweep, side by side
-    report: str | None  # dotted path of what makes of a sweep's folder a report
-    run: str | None = None  # the folder of a trained run to evaluate; null: train
-    checkpoint: float | None = None  # of a trained run: one of its `trainer.keep`
     extension: ExtensionConfig
     data: dict[str, Any]  # `_target_` and the parameters of the source
     optimizer: OptimizerConfig
     trainer: TrainerConfig
-    callbacks: dict[str, Any] = Field(default_factory=dict)  # of Lightning, by name: `_target_`, parameters
-    logger: dict[str, Any] = Field(default_factory=dict)  # of Lightning, besides W&B
     evaluation: EvaluationConfig
     wandb: WandbConfig
-    names: ChosenNames
+    names: EvaluationNames
 
     @property
     def named_data(self) -> dict[str, Any]:
         """Return the settings of the source, with the name for its results."""
         return self.data | {"name": self.names.data}
+
+
+class Config(Architecture, EvaluatedConfig):
+    """The settings of a run."""
+
+    objective: Literal["clm", "mlm"]
+    jobs: SmallCount | Literal["auto"]  # of a sweep, side by side
+    report: str | None  # dotted path of what makes of a sweep's folder a report
+    run: str | None = None  # the folder of a trained run to evaluate; null: train
+    checkpoint: float | None = None  # of a trained run: one of its `trainer.keep`
+    callbacks: dict[str, Any] = Field(default_factory=dict)  # of Lightning, by name: `_target_`, parameters
+    logger: dict[str, Any] = Field(default_factory=dict)  # of Lightning, besides W&B
+    names: ChosenNames
 
     @model_validator(mode="after")
     def objective_suits_the_mask(self) -> Self:

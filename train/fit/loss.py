@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from models.ops.first_order import first_order
 from models.ops.linear import is_by_onednn, product
@@ -22,6 +23,14 @@ def mean_loss(hidden: Tensor, weight: Tensor, targets: Tensor, mask: Tensor | No
     hidden, targets = (x.flatten(0, 1) if mask is None else selection(x, mask) for x in (hidden, targets))
     loss: Tensor = MeanCrossEntropy.apply(hidden, weight, targets)
     return loss
+
+
+def output_loss(head: nn.Module, hidden: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Return `mean_loss` through any output layer, which may scale or cap logits."""
+    if isinstance(head, nn.Linear) and head.bias is None:
+        return mean_loss(hidden, head.weight, targets, mask)
+    hidden, targets = (x.flatten(0, 1) if mask is None else selection(x, mask) for x in (hidden, targets))
+    return F.cross_entropy(head(hidden).float(), targets)
 
 
 def selection(x: Tensor, mask: Tensor) -> Tensor:

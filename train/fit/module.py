@@ -18,7 +18,7 @@ from data.batch import Batch
 from models.gpt import GPT
 from train.config.sections import TrainerConfig
 from train.context import Recipe
-from train.fit.loss import mean_loss
+from train.fit.loss import output_loss
 from train.fit.optimizer import optimizer_of
 
 
@@ -42,7 +42,7 @@ class Training(LightningModule):
         for part, weight, rows in weighted_parts(batch, self.settings.accumulate, targets):
             with nullcontext() if rows.stop == len(batch.tokens) else self.without_exchange():
                 hidden = self.model.hidden(part.tokens, draw, sequences=numbers[rows], given=part.positions)
-                part_loss = weight * mean_loss(hidden, self.model.head.weight, part.targets, part.mask)
+                part_loss = weight * output_loss(self.model.head, hidden, part.targets, part.mask)
                 with self.without_autocast():
                     self.manual_backward(part_loss)
             loss += part_loss.detach()
@@ -101,7 +101,7 @@ class Training(LightningModule):
         stance = "force_eager" if batch.tokens.is_cpu else "default"
         with torch.compiler.set_stance(stance):
             hidden = self.model.hidden(batch.tokens, given=batch.positions)
-        loss = mean_loss(hidden, self.model.head.weight, batch.targets, batch.mask)
+        loss = output_loss(self.model.head, hidden, batch.targets, batch.mask)
         self.held_out += count * torch.stack([loss, torch.ones_like(loss)])
 
     def on_validation_epoch_end(self) -> None:

@@ -6,28 +6,31 @@ yardstick evaluate model=path/to/folder evaluation.extensions=[crop,window,yarn,
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import torch
 
 import data
-from data.code import code_digest, short_digest
+from conf.errors import UsageError
+from data.code import code_digest, foreign_code, short_digest
 from data.source import Source
-from models.bounds import Count, Seed
-from models.registry import encoding_fits, needs_more, read
+from models.bounds import Count
 from train.checks.dry_run import check_data
 from train.config.cli import quoted
 from train.config.compose import compose_root, resolved_settings
-from train.config.run_id import packages
-from train.config.sections import EvaluationConfig, ExtensionConfig, Name, OptimizerConfig, TrainerConfig
-from train.config.validation import Section
+from train.config.run_id import finetuning_id_of, finetuning_keys, packages
+from train.config.schema import EvaluatedConfig
 from train.context import Recipe, Run
 from train.errors import command_line
 from train.evaluation.evaluate import rows_and_scores
-from train.evaluation.model import EvaluatedModel
+from train.evaluation.extensions import SelectedExtensions, finetuned_models, selected_extensions
+from train.evaluation.model import Models
 from train.fit.processes import prepare_process
 from train.paths import ROOT
+from train.public.adapters import with_adapters
 from train.public.checkpoint import Checkpoint, load_checkpoint, rotations
 from train.results.about import commit
 from train.results.rows import Identity, row_lines
@@ -36,29 +39,35 @@ from train.results.summary_table import summary_table
 from train.run import record
 from train.runtime import machine
 from train.runtime.ranks import locked
+from train.wandb_run import track
 
-CODE = ("models", "data", "train/evaluation", "train/public", "train/results/protocols.py")
-TRAINED = cast(OptimizerConfig, None)  # nothing is optimized
-
-
-class PublicNames(Section):
-    extension: Name
-    data: Name
+TRAINING = ("models", "data", "train/fit", "train/context.py", "train/public")  # code
+EVALUATION = ("train/evaluation", "train/results/protocols.py")
 
 
-class PublicConfig(Section):
+class PublicConfig(EvaluatedConfig):
     """The settings of `conf/checkpoint.yaml`."""
 
     checkpoint: str
     length: Count | None
     dtype: Literal["auto", "float32", "bfloat16"]
-    seed: Seed
-    outputs: str
-    extension: ExtensionConfig
-    trainer: TrainerConfig
-    evaluation: EvaluationConfig
-    data: dict[str, Any]
-    names: PublicNames
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A checkpoint with text and extensions, the ids of fine-tunings, and that of the evaluation."""
+
+    config: PublicConfig
+    checkpoint: Checkpoint
+    source: Source
+    chosen: SelectedExtensions
+    ids: dict[str, str]
+    id: str
+
+    @property
+    def folder(self) -> Path:
+        name = f"{self.config.names.extension}-{self.id}"
+        return Path(self.config.outputs, "checkpoints", self.checkpoint.name, name)
 
 
 def public_config(overrides: Sequence[str]) -> PublicConfig:
@@ -77,61 +86,77 @@ def weights_dtype(config: PublicConfig) -> torch.dtype:
     return cast(torch.dtype, getattr(torch, name))
 
 
-def public_models(checkpoint: Checkpoint, config: PublicConfig) -> dict[str, EvaluatedModel]:
-    """Return the model under no extension, the chosen one and those of `evaluation.extensions`: of a group
-    those that fit."""
-    models: dict[str, EvaluatedModel] = {"none": cast(EvaluatedModel, checkpoint.model)}
-    names, is_group = config.evaluation.named, isinstance(config.evaluation.extensions, str)
-    plain = checkpoint.model.plain[0]
-    fitting = [
-        name for name in names if not is_group or (encoding_fits(name, plain) and not needs_more(name))
-    ]
-    for name in dict.fromkeys((config.names.extension, *fitting)):
-        if name != "none":
-            is_chosen = name == config.names.extension
-            settings = config.extension.parameters if is_chosen else read("extension", name)
-            models[name] = cast(EvaluatedModel, checkpoint.model.under(name, settings))
-    return models
-
-
 def evaluate_checkpoint(config: PublicConfig) -> Path:
     """Evaluate a checkpoint of transformers, and return the folder of its rows."""
     prepare_process(config.trainer.threads)
-    outputs, dtype = Path(config.outputs), weights_dtype(config)
-    checkpoint = load_checkpoint(config.checkpoint, dtype, outputs / "data/tokenizers", config.length)
-    print(f"{checkpoint.name}: {rotations(checkpoint.ropes)}", flush=True)
-    settings = config.data | {"name": config.names.data, "tokenizer": str(checkpoint.tokenizer)}
-    source = data.load(settings, checkpoint.model.head.out_features, outputs / "data")
-    chosen = config.model_dump(mode="json", exclude={"outputs", "trainer", "checkpoint"})
-    code = code_digest(*(ROOT / place for place in CODE))
-    run_id = short_digest([chosen, checkpoint.digest, str(dtype), source.fingerprint, packages(), code])
-    folder = outputs / "checkpoints" / checkpoint.name / f"{config.names.extension}-{run_id}"
+    evaluation = prepared(config)
+    folder = evaluation.folder
     with locked(folder, f"Another process does this evaluation, in {folder}"):
-        if is_complete(folder, run_id):
+        if is_complete(folder, evaluation.id):
             print(f"{folder} is done already.")
         else:
-            write_evaluation(config, checkpoint, source, folder)
-            write_done(folder, run_id)
+            write_evaluation(evaluation)
+            write_done(folder, evaluation.id)
     return folder
 
 
-def write_evaluation(config: PublicConfig, checkpoint: Checkpoint, source: Source, folder: Path) -> None:
+def prepared(config: PublicConfig) -> Evaluation:
+    """Load the checkpoint and its text. Raise UsageError if an extension does not fit."""
+    outputs, dtype = Path(config.outputs, "data"), weights_dtype(config)
+    checkpoint = load_checkpoint(config.checkpoint, dtype, outputs / "tokenizers", config.length)
+    print(f"{checkpoint.name}: {rotations(checkpoint.ropes)}", flush=True)
+    settings = config.named_data | {"tokenizer": str(checkpoint.tokenizer)}
+    source = data.load(settings, checkpoint.model.head.out_features, outputs)
+    chosen = selected_extensions(config, checkpoint.model.plain)
+    if chosen["none"].finetune_steps:
+        raise UsageError("extension.finetune_steps needs an extension to train under: add extension=plain.")
+    recipe = config.model_dump(mode="json", include={"seed", "batch", "length", "optimizer"})
+    code = code_digest(*(ROOT / place for place in TRAINING), *foreign_code(config.data))
+    training_id = short_digest([recipe, str(dtype), source.fingerprint, versions(), code])
+    keys = finetuning_keys(training_id, chosen)
+    ids = {name: finetuning_id_of(key, checkpoint.digest) for name, key in keys.items()}
+    after = config.model_dump(mode="json", include={"evaluation", "names"})
+    run_id = short_digest([ids, after, code_digest(*(ROOT / place for place in EVALUATION))])
+    return Evaluation(config, checkpoint, source, chosen, ids, run_id)
+
+
+def versions() -> str:
+    return packages("transformers", "peft")
+
+
+def write_evaluation(evaluation: Evaluation) -> None:
     """Evaluate a checkpoint, and write the rows and the description of the run."""
-    started, at_start = time.perf_counter(), commit()
+    started, at_start, config, folder = time.perf_counter(), commit(), evaluation.config, evaluation.folder
+    checkpoint, source = evaluation.checkpoint, evaluation.source
+    precision = str(weights_dtype(config)).removeprefix("torch.")
     trainer = config.trainer.model_copy(update={"precision": "32-true"})  # the weights have the precision
-    recipe = Recipe("", "clm", checkpoint.trained_length, 1, 1, config.seed, TRAINED)
+    place = f"{config.outputs}/trained/{checkpoint.name}"
+    recipe = Recipe(place, "clm", checkpoint.trained_length, 1, 0, config.seed, config.optimizer)
     run = Run(source, recipe, trainer, config.evaluation)
     identity = Identity(
         run=folder.name, encoding=checkpoint.name, seed=config.seed, trained_length=run.trained_length,
-        data=config.names.data, precision=str(weights_dtype(config)).removeprefix("torch."), kernel="auto",
-        corpus=source.fingerprint, commit=at_start, versions=packages(),
+        data=config.names.data, precision=precision, kernel="auto", corpus=source.fingerprint,
+        commit=at_start, versions=versions(),
     )  # fmt: skip
-    models = public_models(checkpoint, config)
-    windows = check_data(run, {})
-    rows, scores = rows_and_scores(run, models, windows, None, identity)
-    about = record(identity, config, source, started) | {"training": checkpoint.digest[:8], "history": []}
-    write_results(folder, row_lines(rows), scores, about, {"tokenizer.json": checkpoint.tokenizer})
+    windows = check_data(run, evaluation.chosen)
+    facts = identity.model_dump(include={"encoding", "precision", "corpus", "commit"})
+    with track(config, folder, evaluation.id, facts) as tracker:
+        models = public_models(evaluation, replace(run, loggers=tuple(tracker.loggers)))
+        rows, scores = rows_and_scores(run, models, windows, None, identity)
+        about = record(identity, config, source, started) | {"training": checkpoint.digest[:8], "history": []}
+        write_results(folder, row_lines(rows), scores, about, {"tokenizer.json": checkpoint.tokenizer})
+        tracker.log_results(folder, rows, None)
     print(f"{summary_table(rows)}\nResults in {folder}", flush=True)
+
+
+def public_models(evaluation: Evaluation, run: Run) -> Models:
+    """Return the checkpoint under each extension, with trained adapters where the settings ask for them."""
+    config, model = evaluation.config, evaluation.checkpoint.model
+    models = {name: model.under(name, e.parameters) for name, e in evaluation.chosen.items()}
+    length = config.extension.finetune_length or run.recipe.length
+    recipe = replace(run.recipe, length=length, batch=config.batch)  # whose sequences `batch` counts
+    trainable = partial(with_adapters, seed=config.seed)
+    return finetuned_models(replace(run, recipe=recipe), models, evaluation.chosen, evaluation.ids, trainable)
 
 
 def entry() -> None:

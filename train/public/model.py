@@ -102,8 +102,14 @@ class PublicModel(nn.Module):
         """Return the logits (B, T, vocab) of tokens (B, T)."""
         return self.head(self.hidden(tokens))
 
-    @torch.no_grad()
-    def hidden(self, tokens: Tensor, draw: int = 0, first: int = 0, *, given: Tensor | None = None) -> Tensor:
+    def hidden(
+        self,
+        tokens: Tensor,
+        draw: int = 0,
+        first: int = 0,
+        sequences: range | None = None,
+        given: Tensor | None = None,
+    ) -> Tensor:
         """Return the input of the head from token `first` on, (B, T - first, C), for tokens (B, T)."""
         length, context = tokens.size(1), self.context or tokens.size(1)
         pieces = [tokens[:, max(0, end - context) : end] for end in range(length, 0, -context)][::-1]

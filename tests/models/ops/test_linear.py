@@ -56,3 +56,11 @@ def test_float64_is_not_for_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
         x, layer = torch.randn(3, 8), Linear(8, 6)
         assert not is_by_onednn(x, layer.weight)
         agree(layer(x), x @ layer.weight.T)
+
+
+@onednn
+def test_a_frozen_weight_has_no_gradient() -> None:
+    x, weight = torch.randn(5, 8, requires_grad=True), torch.randn(3, 8)
+    OneDNN.apply(x, weight).sum().backward()
+    assert torch.allclose(x.grad, weight.sum(0).expand(5, -1))
+    assert weight.grad is None

@@ -38,6 +38,16 @@ def test_the_mean_and_its_gradients(model, text, block, masked, monkeypatch) -> 
         torch.testing.assert_close(a, b)
 
 
+def test_an_output_layer_may_cap_its_logits(model, text) -> None:
+    head = torch.nn.Sequential(model.head, torch.nn.Tanh())
+    hidden, mask = model.hidden(text[:, :-1]), text[:, 1:] % 2 == 0
+    expected = torch.nn.functional.cross_entropy(head(hidden)[mask], text[:, 1:][mask])
+    assert loss.output_loss(head, hidden, text[:, 1:], mask).item() == pytest.approx(expected.item())
+    assert loss.output_loss(model.head, hidden, text[:, 1:]).item() == pytest.approx(
+        loss.mean_loss(hidden, model.head.weight, text[:, 1:]).item()
+    )
+
+
 @pytest.mark.parametrize("first", [0, 5, 9, 11])
 def test_each_token(model, text, first) -> None:
     tokens, targets = text[:, :-1], text[:, 1:]
