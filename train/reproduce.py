@@ -23,6 +23,7 @@ from train.results.rows import Row, read_rows
 from train.results.run_folder import RESULTS
 
 MEASURED = ("seconds", "tokens_per_second", "peak_memory")  # metrics of the machine, never twice the same
+CHECKPOINTS = "lightning.pytorch.callbacks.ModelCheckpoint"
 KEY, SCORES = ["data", "extension", "protocol", "length", "metric"], ["value", "error", "sequences"]
 
 
@@ -49,18 +50,27 @@ def conditions(then: About, now: About) -> Iterator[str]:
         yield f"training: {then.trained_with} was, {now.trained_with} is."
 
 
+def repeated_settings(about: About, into: Path, threads: int | None = None) -> Config:
+    """Return the settings of a run, for one process. Nothing is written outside `into`: the paths of loggers
+    and of Lightning's checkpoints are those of the run, which may come from anybody."""
+    settings = about.settings
+    trainer = settings["trainer"] | {
+        "devices": 1, "num_nodes": 1, "threads": threads or about.threads, "precision": about.precision,
+        "accelerator": "cpu" if settings["trainer"]["accelerator"] == "cpu" else "auto",
+    }  # fmt: skip
+    callbacks = {k: v for k, v in settings["callbacks"].items() if v.get("_target_") != CHECKPOINTS}
+    wandb = settings["wandb"] | {"mode": "disabled"}
+    changes = {"outputs": str(into), "wandb": wandb, "trainer": trainer, "callbacks": callbacks, "logger": {}}
+    return Config.of(settings | changes)
+
+
 def reproduce(folder: Path, into: Path, threads: int | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Prepare, train and evaluate the settings of a run again, in one process and without anything that the
     run made; return what differs in rows, and in conditions."""
     from train.run import run_job  # torch and lightning
 
     about, again = trained_run(folder), into / folder.name
-    trainer = about.settings["trainer"] | {
-        "devices": 1, "num_nodes": 1, "threads": threads or about.threads, "precision": about.precision,
-        "accelerator": "cpu" if about.settings["trainer"]["accelerator"] == "cpu" else "auto",
-    }  # fmt: skip
-    wandb = about.settings["wandb"] | {"mode": "disabled"}
-    config = Config.of(about.settings | {"outputs": str(into), "wandb": wandb, "trainer": trainer})
+    config = repeated_settings(about, into, threads)
     run_job(config, again)
     notes = [*conditions(about, about_run(again))]
     notes += [

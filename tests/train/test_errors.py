@@ -36,6 +36,7 @@ methods= encoding=rope | methods= names no folder: give one, or leave it out.
 +optimizer.lr=1 | multiple values for keyword argument 'lr'
 +optimizer.momentum=1 | unexpected keyword argument 'momentum'
 optimizer._target_=os.system | should be a class of torch.optim
+optimizer._target_=torch.optim.Rprop | torch.optim.Rprop has no weight decay: add optimizer.weight_decay=0.
 optimizer._target_=torch.optim.SparseAdam | should be a class of torch.optim
 --encoding=rope | --encoding=rope is a setting, which is written without dashes: encoding=...
 --encoding rope | --encoding is a setting, which is written without dashes: encoding=...
@@ -53,11 +54,13 @@ evaluation.protocols=[sliding_doors] | There is no protocol 'sliding_doors'; the
 evaluation.protocols=sliding | evaluation.protocols=sliding should be a valid list.
 evaluation.stride=17 | evaluation.stride=17 must be auto or a number of tokens from 1 to 16
 evaluation.stride=half | evaluation.stride=half should be a valid integer or 'auto'.
+evaluation.windows=1 evaluation.protocols=[same_tokens,replaced] | takes other text from another window
 evaluation.retrieval=needle | evaluation.retrieval needs at least 47 tokens
 evaluation.extensions=[pie] | There is no extension 'pie'. Did you mean 'pi'?
 encoding=alibi evaluation.extensions=[pi] | does not fit ALiBi; it fits:
 extension=pi extension.factor=0 | extension.factor=0 should be greater than or equal to 1 or 'auto'.
 extension=yarn extension.truncate=maybe | extension.truncate=maybe should be a valid boolean.
+extension=pi extension.finetune_length=64 | there is none: add extension.finetune_steps=100, or leave it out
 extension.finetune_steps=9 | extension.finetune_steps=9 needs an extension to train under
 extension=pi extension._target_=models.extensions.ntk.NTK | add names.extension=my_extension
 encoding=ropee | There is no encoding 'ropee'. Did you mean 'rope'? There are: abacus

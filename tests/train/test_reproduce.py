@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.composing import composed
 from tests.train.conftest import call
-from train.reproduce import differences
+from train.reproduce import differences, repeated_settings
+from train.results.about import About
 from train.results.rows import read_rows
 from train.results.run_folder import finished_id, write_done
 
@@ -52,6 +54,17 @@ def test_damage_is_reported_before_anything_is_trained(done: Path, tmp_path: Pat
     sentence = mistake(f"run={folder}", f"into={tmp_path}/again", module="train.reproduce")
     assert sentence == f"yardstick: In {folder} results.jsonl is not what was written: run it again."
     assert not (tmp_path / "again").exists()
+
+
+def test_nothing_is_written_where_the_run_wrote(tmp_path: Path) -> None:
+    """A run.json of anybody may name any place for logs and checkpoints."""
+    config = composed("logger=csv", "callbacks=model_checkpoint", "outputs=/elsewhere", "encoding=alibi")
+    settings = config.model_dump(mode="json")
+    settings["callbacks"]["mine"] = {"_target_": "mine.Callback"}  # may change the training
+    about = About.model_construct(settings=settings, threads=1, precision="32-true")
+    again = repeated_settings(about, tmp_path)
+    assert "/elsewhere" not in str(again)
+    assert again.callbacks == {"mine": {"_target_": "mine.Callback"}}
 
 
 def test_rows_that_only_one_has(done: Path) -> None:

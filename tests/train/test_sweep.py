@@ -68,7 +68,9 @@ def write_jobs(jobs: list[Job]) -> list[str]:
 
 def test_a_second_multirun_adds_its_jobs_to_the_sweep(tmp_path: Path) -> None:
     first = sweep_jobs(tmp_path, "encoding=alibi seed=0", "encoding=rope seed=0")
-    more = sweep_jobs(tmp_path, "encoding=rope seed=0", "encoding=rope seed=1 jobs=2 wandb.mode=disabled")
+    more = sweep_jobs(
+        tmp_path, "encoding=rope seed=0", "encoding=rope seed=1 jobs=2 trainer.threads=2 wandb.mode=disabled"
+    )
     assert more == [first[0], *more[1:]]
     assert len(more) == 3
     (tmp_path / first[0]).rmdir()

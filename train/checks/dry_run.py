@@ -29,6 +29,7 @@ from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.fit.optimizer import optimizer_of
 from train.fit.processes import trainer, training_strategy
+from train.results.protocols import REPLACED
 from train.runtime import machine
 
 LAYERS = 4  # that are tried
@@ -98,6 +99,11 @@ def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:
         raise UsageError(
             f"evaluation.protocols=[{','.join(protocols)}] is for text, and data={source.name} has none: "
             "leave it out, answers are evaluated at every length anyway."
+        )
+    if windows is not None and len(windows.tokens) < 2 and REPLACED in protocols:
+        raise UsageError(
+            f"evaluation.protocols=[{REPLACED}] takes other text from another window: "
+            "raise evaluation.windows, give more text, or leave it out."
         )
     if windows is not None and "temperature" in extensions:
         unscored_windows(source, windows, max(lengths))

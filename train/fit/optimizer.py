@@ -40,6 +40,8 @@ def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused
     if not (isinstance(kind, type) and issubclass(kind, Optimizer)) or kind in UNUSABLE:
         raise UsageError(f"optimizer._target_={path} should be a class of torch.optim: torch.optim.SGD.")
     known = inspect.signature(kind).parameters
+    if config.weight_decay and "weight_decay" not in known:
+        raise UsageError(f"{path} has no weight decay: add optimizer.weight_decay=0.")
     usual: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
     try:
         return kind(groups, **{key: value for key, value in usual.items() if key in known}, **given)

@@ -1,7 +1,6 @@
 """A sweep: its jobs, and `sweep.json`, the list of them next to their results."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,11 +13,12 @@ from omegaconf import DictConfig
 from conf.errors import UsageError
 from train.config.cli import function, output_folder
 from train.config.compose import config_of
+from train.config.run_id import NOT_IN_RUN
 from train.config.schema import Config
 from train.results.about import command_text
 from train.results.run_folder import is_done, write_whole
 
-VARIED = ("encoding", "extension", "seed", "jobs", "outputs", "report", "wandb")  # within one experiment
+VARIED = ("encoding", "extension", "seed", "wandb", "logger")  # within one experiment
 
 
 class JobError(UsageError):
@@ -106,4 +106,6 @@ def earlier_entries(folder: Path, commands: list[list[str]]) -> list[dict[str, A
 
 def experiment(overrides: list[str]) -> set[str]:
     """Return the overrides that determine results, besides encoding, extension and seed."""
-    return {entry for entry in overrides if re.split("[.=]", entry)[0] not in VARIED}
+    keys = {entry: entry.lstrip("+").partition("=")[0] for entry in overrides}
+    others = {entry: key for entry, key in keys.items() if key not in NOT_IN_RUN}
+    return {entry for entry, key in others.items() if key.partition(".")[0] not in VARIED}

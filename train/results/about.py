@@ -1,5 +1,6 @@
 """`run.json`: the description of a run, checked when it is read, as it may come from anybody."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -78,9 +79,15 @@ def command_text() -> str:
 
 
 def commit() -> str:
-    """Return the commit of the code, with `+` if files were changed or added; empty outside a repository."""
-    run = partial(subprocess.run, cwd=ROOT, capture_output=True, encoding="utf-8", errors="replace")
+    """Return the commit of the code, with `+` if files were changed or added; empty if no repository has it,
+    such as one that ignores the environment where it is installed."""
+    plain = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}  # of a hook
+    run = partial(
+        subprocess.run, cwd=ROOT, env=plain, capture_output=True, encoding="utf-8", errors="replace"
+    )
     try:
+        if run(["git", "ls-files", "--error-unmatch", __file__]).returncode:
+            return ""
         head = run(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
         status = run(["git", "status", "--porcelain", "-uall"]).stdout.splitlines()
     except OSError:

@@ -85,7 +85,7 @@ REFERENCES = {
 }
 
 
-@pytest.mark.parametrize(("stride", "last"), [("auto", "auto"), (3, 5)])
+@pytest.mark.parametrize(("stride", "last"), [("auto", "auto"), (1, 1), (3, 5), (8, 8)])
 def test_protocols_are_their_definitions(
     models: dict[str, GPT], windows: Windows, stride: Any, last: Any
 ) -> None:

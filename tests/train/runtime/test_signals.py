@@ -77,7 +77,9 @@ def test_signals_at_other_times(function: Callable[[], None], code: int, out: st
     assert (done.returncode, done.stdout, done.stderr) == (code, out, err)
 
 
-@pytest.mark.parametrize(("number", "seeds", "devices"), [(SIGINT, 2, 1), (SIGKILL, 1, 2)])
+@pytest.mark.parametrize(
+    ("number", "seeds", "devices"), [(SIGINT, 2, 1), (SIGKILL, 2, 1), (SIGTERM, 1, 2), (SIGKILL, 1, 2)]
+)
 def test_a_sweep_leaves_no_orphans(
     small: list[str], tmp_path: Path, number: Signals, seeds: int, devices: int
 ) -> None:
