@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from conf.errors import UsageError
-
 
 def of_file(file: Path) -> str:
     with file.open("rb") as handle:
@@ -59,10 +57,3 @@ def errors_name_file(file: Path) -> Iterator[None]:
         if isinstance(cause, OSError):
             raise OSError(cause.errno, cause.strerror, str(file)) from error
         raise
-
-
-def read_file(file: Path) -> bytes:
-    """Return the content of a file. Raise UsageError if it is a pipe or a device, which might never end."""
-    if file.exists() and not file.is_file():
-        raise UsageError(f"{file} is a folder, a pipe or a device, where a file is needed.")
-    return file.read_bytes()

@@ -1,4 +1,4 @@
-"""Bounds of numbers, as types that constructors declare and `train.config.parameters` checks."""
+"""Bounds of numbers, as types that constructors declare and `train.checks.parameters` checks."""
 
 from typing import Annotated, Literal
 

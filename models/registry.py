@@ -5,14 +5,13 @@ and gives the method's own parameters. A method that depends on the model's head
 depth or length has parameters of these names in its constructor.
 """
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from conf.choices import content, files
-from conf.errors import UsageError
+from conf.errors import UsageError, no_choice
 from models.change import Changed
 from models.encoding import Encoding, Schedule, members
 
@@ -161,9 +160,7 @@ def construct_nested(value: Any, shape: Mapping[str, int]) -> Any:
 def read(group: str, name: str) -> dict[str, Any]:
     """Return the content of `conf/<group>/<name>.yaml`."""
     if name not in files(group):
-        close = difflib.get_close_matches(name, names(group), 1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise UsageError(f"There is no {group} '{name}'.{hint} There are: {', '.join(names(group))}.")
+        raise UsageError(no_choice(group, name, names(group)))
     return content(group, name)
 
 

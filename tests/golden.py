@@ -34,7 +34,7 @@ from train.fit.module import Training
 from train.fit.processes import trainer
 from train.paths import ROOT
 from train.results.protocols import BY_POSITION, PROTOCOLS
-from train.runtime.environment import quiet
+from train.runtime.process import quiet
 
 FOLDER = ROOT / "golden"
 SCRATCH = TemporaryDirectory()  # of the text that is trained on

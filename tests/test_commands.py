@@ -20,9 +20,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from conf.choices import VARIABLE
 from tests.composing import composed
 from tests.sweeps.synthetic import make_sweep
+from train.checks.parameters import check_parameters
 from train.commands import COMMANDS
 from train.config.compose import register
-from train.config.parameters import check_parameters
 from train.config.schema import Config
 from train.methods.new import write_method
 from train.paths import CONF, ROOT

@@ -4,14 +4,19 @@ With a file of sweeps/ it is many:  yardstick train sweeps=encodings
 """
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
-from hydra.types import TaskFunction
+from hydra._internal.hydra import Hydra
+from hydra.types import RunMode
+from omegaconf import DictConfig
 
-from train.config.cli import run_command
+from data.code import short_digest
+from train.config.cli import open_hydra, run_in
+from train.config.compose import config_of
+from train.config.run_id import name_of
 from train.errors import command_line
-from train.runtime.environment import set_environment
+from train.runtime.process import set_environment
 
 
 def entry(is_evaluation: bool = False) -> None:
@@ -19,17 +24,37 @@ def entry(is_evaluation: bool = False) -> None:
     set_environment()
     with command_line():
         is_evaluation = is_evaluation or any(word.startswith("run=") for word in sys.argv[1:])
-        run_command(sys.argv[1:], "evaluate" if is_evaluation else "config", run_sweep)
+        name = "evaluate" if is_evaluation else "config"
+        with open_hydra(sys.argv[1:], name) as (hydra, options):
+            overrides = options.overrides
+            root = hydra.compose_config(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
+            if options.multirun or root.hydra.mode == RunMode.MULTIRUN:
+                run_sweep(hydra, name, root, overrides)
+            else:
+                run_one(hydra.compose_config(name, overrides, RunMode.RUN))
 
 
-def run_sweep(run: Callable[[TaskFunction], object]) -> None:
-    """Let Hydra run the jobs of a sweep, make its report, and end the process with the exit code."""
+def run_one(root: DictConfig) -> None:
+    """Run the settings that Hydra composed, in a folder that is named by what determines the results."""
+    config = config_of(root)
+    place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
+    folder = Path(root.hydra.run.dir or place / name_of(config)).absolute()
+    from train.run import run_job  # torch and lightning: not for the parent of a sweep
+
+    run_in(folder, root, lambda _: run_job(config, folder))
+
+
+def run_sweep(hydra: Hydra, name: str, root: DictConfig, overrides: list[str]) -> None:
+    """Let Hydra's sweeper and launcher run the jobs, make the report, and end with the exit code."""
     from train.launch.launchers import JobError, Multirun, register_launchers  # not for a single run
 
+    if not root.hydra.sweep.dir:
+        place = root.hydra.runtime.choices.get("sweeps") or f"multirun-{short_digest(sorted(overrides))}"
+        overrides = [*overrides, f"hydra.sweep.dir=${{outputs}}/sweeps/{place}"]
     register_launchers()
     jobs = Multirun()
     with suppress(JobError):  # each has been reported
-        run(jobs)
+        hydra.multirun(name, jobs, overrides)
     sys.exit(jobs.report())
 
 

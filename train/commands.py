@@ -4,8 +4,8 @@ import os
 import runpy
 import sys
 
-from train.config.validation import did_you_mean
-from train.runtime.environment import set_environment
+from conf.errors import no_choice
+from train.runtime.process import set_environment
 
 COMMANDS = {  # module, what it does, an example
     "train": ("train", "train and evaluate one encoding, or a sweep of many", "encoding=alibi"),
@@ -40,11 +40,7 @@ def entry() -> None:
         first, rest = complete_command(), sys.argv[1:]
     elif first not in COMMANDS:
         if first.isalpha():
-            known = f"There are: {', '.join(COMMANDS)}."
-            print(
-                f"yardstick: There is no command '{first}'.{did_you_mean(first, COMMANDS)} {known}",
-                file=sys.stderr,
-            )
+            print(f"yardstick: {no_choice('command', first, COMMANDS)}", file=sys.stderr)
             sys.exit(2)
         first, rest = "train", sys.argv[1:]
     sys.argv[1:] = rest

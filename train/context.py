@@ -11,7 +11,7 @@ from data.source import Source
 from train.config.schema import Config
 from train.config.sections import EvaluationConfig, ExtensionConfig, OptimizerConfig, TrainerConfig
 from train.fit.objective import Objective, objective_of
-from train.fit.processes import Children, trainer
+from train.fit.processes import trainer
 from train.runtime.machine import resolved_precision
 
 
@@ -57,7 +57,6 @@ class Run:
     evaluation: EvaluationConfig
     loggers: tuple[Logger, ...] = ()
     callbacks: Mapping[str, Any] = field(default_factory=dict)  # settings of callbacks of training, by name
-    children: Children = field(default_factory=Children)
 
     @property
     def objective(self) -> Objective:
@@ -84,4 +83,4 @@ class Run:
         return self.evaluation.at(self.trained_length)
 
     def trainer(self, **flags: Any) -> Trainer:
-        return trainer(self.settings, self.precision, self.children, **flags)
+        return trainer(self.settings, self.precision, **flags)

@@ -4,11 +4,9 @@ import os
 import re
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from pathlib import Path
 from typing import TypeVar, cast
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -21,17 +19,16 @@ from omegaconf.errors import (
 from yaml import MarkedYAMLError
 
 from conf.choices import take_methods
-from conf.errors import UsageError, printable
-from train.config.validation import did_you_mean, keys, no_setting
+from conf.errors import UsageError, no_choice, printable
+from train.config.validation import keys, no_setting
+from train.runtime.process import Stopped, handle, handle_signals, requeue
 from train.runtime.ranks import is_rank_zero
-from train.runtime.signals import Stopped, handle, handle_signals, requeue
 
 NO_ROOM = re.compile(
     "can't allocate memory|cannot allocate memory|bad_alloc|could not create a primitive|"
     "Resource temporarily unavailable",
     re.IGNORECASE,
 )
-OF_RUST = re.compile(r"\(os error (\d+)\)$")  # from tokenizers and safetensors
 Kind = TypeVar("Kind", bound=BaseException)
 
 
@@ -51,7 +48,7 @@ def command_line(usage: str | None = None) -> Iterator[None]:
                 sys.exit(0)
             sys.argv[1:] = take_methods(sys.argv[1:])
             yield
-    except BaseException as error:  # a panic of the tokenizer, in Rust, is no Exception
+    except BaseException as error:
         if stopped := cause_of(error, Stopped):  # somebody's clean-up may have failed on the way out
             handle(signal.SIG_IGN)  # another Ctrl-C must not interrupt the way out
             if not is_rank_zero():
@@ -67,18 +64,6 @@ def command_line(usage: str | None = None) -> Iterator[None]:
         sys.exit(2)
 
 
-@contextmanager
-def log_traceback(folder: Path) -> Iterator[None]:
-    """Write the traceback of an error to the folder's log."""
-    try:
-        yield
-    except Exception as error:
-        # where nothing can be written, it is this error that counts
-        with suppress(OSError), (folder / "train.log").open("a", encoding="utf-8") as log:
-            traceback.print_exception(error, file=log)
-        raise
-
-
 def explanation(error: BaseException) -> str | None:
     """Return one sentence for an error that a user can cause; None for a bug."""
     if isinstance(error, HydraException | OmegaConfBaseException):
@@ -90,10 +75,10 @@ def explanation(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.strerror:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{where}."
-    if match := OF_RUST.search(str(error)):
-        return f"{os.strerror(int(match[1]))}."
     if isinstance(error, UsageError | OSError):
         return str(error)
+    if isinstance(error, RuntimeError) and "by peer" in str(error):
+        return "Another process of this run has ended; what it printed tells why."
     if is_out_of_memory(error):
         whose = "GPU" if type(error).__name__ == "OutOfMemoryError" else "machine"
         return f"The {whose}'s memory is full: lower batch, evaluation.tokens or model.width."
@@ -109,18 +94,15 @@ def cause_of(error: BaseException | None, kind: type[Kind]) -> Kind | None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether memory ran out, on a GPU or on the machine."""
-    name = type(error).__name__
-    if isinstance(error, RuntimeError) or name == "PanicException":
-        return name == "OutOfMemoryError" or NO_ROOM.search(str(error)) is not None
-    return isinstance(error, MemoryError)
+    is_torchs = isinstance(error, RuntimeError) and NO_ROOM.search(str(error)) is not None
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or is_torchs
 
 
 def of_hydra(error: BaseException) -> str:
     """Return a sentence about an override that Hydra refuses, with the name that was probably meant."""
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = (error.missing_cfg_file or "").rpartition("/")
-        names = f"{did_you_mean(name, error.options)} There are: {', '.join(error.options)}."
-        return f"There is no {group.removesuffix('s')} '{name}'.{names}"
+        return no_choice(group.removesuffix("s"), name, error.options)
     if isinstance(error, OverrideParseException):
         return (
             f"{error.override} should be a setting such as key=value, or \"key='any sign'\" with both quotes."

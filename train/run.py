@@ -74,7 +74,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     keys = finetuning_keys(training_id, extensions)
     facts = {"precision": run.precision, "corpus": source.fingerprint, "training_id": training_id}
     facts |= {"commit": commit_at_start}
-    with run.children.name_failure(), track(config, folder, run_id, facts) as tracker:
+    with track(config, folder, run_id, facts) as tracker:
         loggers = [each for each in instantiate(config.logger, _convert_="all").values() if each is not None]
         run = replace(run, loggers=(*tracker.loggers, *loggers))
         if is_rank_zero() and run.passes is not None:

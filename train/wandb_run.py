@@ -60,6 +60,8 @@ class Tracker(WandbLogger):
 
     def log_results(self, folder: Path, rows: list[Row], weights: Path | None) -> None:
         """Log a curve for each extension and protocol, the summary, the file of the rows, and an artifact."""
+        if self.run is None:
+            return
         every = [*gain_rows(rows), *rows]
         for point in points(every):
             self.attempt(partial(self.log_point, *point))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from conf.errors import UsageError
+from conf.errors import UsageError, no_choice
 from models.encodings import names
 from sweeps import command
 from sweeps.bench import checkpoint, evaluation, training
@@ -26,7 +26,6 @@ from sweeps.bench.clock import Measurement, Options
 from sweeps.bench.page import Speed, write_page
 from sweeps.results import load_sweep
 from train.config.compose import dotted
-from train.config.validation import did_you_mean
 from train.paths import ROOT
 from train.results.rows import ONCE
 from train.runtime.machine import keep_memory, processor
@@ -60,7 +59,7 @@ def main() -> None:
     parts, folder = options.only.split(",") if options.only else [*PARTS], Path(options.to)
     for key, given, known in (("only", parts, [*PARTS]), ("encodings", options.names, names())):
         for name in set(given) - set(known):
-            raise UsageError(f"{key}: there is no '{name}'.{did_you_mean(name, known)}")
+            raise UsageError(no_choice(key, name, known))
     folder.mkdir(parents=True, exist_ok=True)
     warnings.filterwarnings("ignore")
     keep_memory()

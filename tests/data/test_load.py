@@ -6,7 +6,7 @@ import pytest
 
 import data
 from tests.composing import composed
-from train.config.parameters import check_parameters
+from train.checks.parameters import check_parameters
 from train.paths import CONF
 
 

@@ -19,7 +19,7 @@ from train.config.compose import compose_config
 from train.errors import explanation
 from train.evaluation.losses import token_losses
 from train.fit.loss import mean_loss
-from train.runtime.environment import quiet
+from train.runtime.process import quiet
 
 LONG = 900  # characters: a list of all names has room
 LARGE = 1 << 19  # weights: more is not run here, only checked

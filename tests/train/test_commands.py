@@ -59,7 +59,7 @@ def test_help_of_training_lists_its_settings() -> None:
 
 
 def test_one_batch_is_learned_by_heart_under_a_flag_of_lightning_s(small: list[str], tmp_path: Path) -> None:
-    more = ["debug=overfit", "trainer.max_steps=60", "trainer.detect_anomaly=true"]
+    more = ["debug=overfit", "trainer.max_steps=60", "+trainer.detect_anomaly=true"]
     call(*small, *more, f"hydra.run.dir={tmp_path}/run")
     history = about_run(tmp_path / "run").history
     assert history[-1][1] < history[0][1] / 2

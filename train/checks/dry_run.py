@@ -4,10 +4,6 @@ It builds the first layers of the model on the meta device, where tensors have s
 computes the logits of each encoding at a few positions of the longest sequence, which must be finite.
 """
 
-import os
-import shutil
-import sys
-
 import torch
 
 from conf.errors import UsageError
@@ -18,7 +14,7 @@ from models.gpt import GPT
 from models.registry import encodings_under
 from train.build import build_gpt
 from train.checks.effects import check_numbers, check_shapes, defined_lengths
-from train.config.parameters import check_parameters
+from train.checks.parameters import check_parameters
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.config.validation import as_setting
@@ -33,7 +29,6 @@ from train.results.protocols import REPLACED
 from train.runtime import machine
 
 LAYERS = 4  # that are tried
-STATE = 16  # bytes of a parameter, with its gradient and the two moments of AdamW
 
 
 def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
@@ -65,29 +60,16 @@ def dry_run(config: Config) -> tuple[GPT, SelectedExtensions]:
 
 
 def check_machine(config: Config) -> None:
-    """Raise UsageError if this machine lacks a device, compiler, kernel or memory for the settings."""
+    """Raise UsageError if this machine lacks a device, a compiler or a kernel for the settings."""
     kernel, knobs = config.model.kernel, config.trainer
     is_on_gpu = machine.is_on_gpu(knobs.accelerator)
     precision = machine.resolved_precision(knobs.precision, knobs.accelerator)
     strategy = training_strategy(knobs, has_parameters=False)
-    trainer(knobs, precision, strategy=strategy, **knobs.flags)  # an error where Lightning refuses them
+    trainer(knobs, precision, strategy=strategy, **knobs.parameters)  # an error where Lightning refuses them
     if kernel == "flex" and config.run is None and not is_on_gpu:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (is_on_gpu or native.lacks_compiler()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
-    compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
-    if knobs.compile and not is_on_gpu and shutil.which(compiler) is None:
-        raise UsageError(
-            f"trainer.compile=true needs a C++ compiler, and there is no {compiler}: install one, name it by "
-            "CXX=..., or leave trainer.compile=false."
-        )
-    sizes, room = config.model, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    needed = STATE * (12 * sizes.depth * sizes.width**2 + sizes.vocab * sizes.width)
-    if needed > room:
-        raise UsageError(
-            f"model.vocab={sizes.vocab}, model.width={sizes.width} and model.depth={sizes.depth} need "
-            f"{needed / 1e9:,.0f} GB or more, this machine has {room / 1e9:,.0f}: lower one of them."
-        )
 
 
 def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:

@@ -12,20 +12,16 @@ from hydra._internal.callbacks import Callbacks
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobStatus, setup_globals
 from hydra.core.utils import run_job as run_by_hydra
-from hydra.types import HydraContext, RunMode, TaskFunction
+from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict, read_write
 
 from conf.choices import use_methods
 from conf.errors import UsageError
-from data.code import short_digest
-from train.config.compose import allowed_overrides, config_of, register
-from train.config.run_id import name_of
-from train.config.schema import Config
+from train.config.compose import register
+from train.config.trained_run import EVALUATIONS, check_overrides
 from train.config.validation import as_setting
-from train.errors import log_traceback
 from train.paths import CONF
 from train.results.run_folder import DONE
 
@@ -37,16 +33,12 @@ def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Nam
     What only shows something, such as --cfg or --help, ends the process.
     """
     parser = get_args_parser()
-    for word in arguments:  # Hydra's own options alone have dashes
-        key = word.removeprefix("--").partition("=")[0]
-        if not key:
-            raise UsageError(f"{word} should be a setting such as key=value.")
-        if word.startswith("--") and key.partition(".")[0] in Config.model_fields:
-            raise UsageError(f"{word} is a setting, which is written without dashes: {key}=...")
     options = parser.parse_intermixed_args(list(arguments))
+    overrides = options.overrides
     if options.config_dir:
         use_methods(Path(options.config_dir))
-    options.overrides = overrides = allowed_overrides(options.overrides, name)
+    if name in EVALUATIONS:
+        check_overrides(overrides)
     register()
     with initialize_config_dir(str(CONF), job_name=name, version_base="1.3"):
         hydra = GlobalHydra.instance().hydra
@@ -67,35 +59,6 @@ def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Nam
     raise SystemExit(0)
 
 
-def run_command(
-    arguments: Sequence[str], name: str, run_sweep: Callable[[Callable[[TaskFunction], object]], None]
-) -> None:
-    """Compose `conf/<name>.yaml` with a command line and run it in its folder; let Hydra's sweeper and
-    launcher run each job of a sweep."""
-    with open_hydra(arguments, name) as (hydra, options):
-        overrides = options.overrides
-        if options.multirun or hydra.get_mode(name, overrides) == RunMode.MULTIRUN:
-            root = hydra.compose_config(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
-            if not root.hydra.sweep.dir:
-                chosen = root.hydra.runtime.choices.get("sweeps")
-                place = chosen or f"multirun-{short_digest(sorted(overrides))}"
-                overrides.append(f"hydra.sweep.dir=${{outputs}}/sweeps/{place}")
-            run_sweep(lambda task: hydra.multirun(name, task, overrides))
-            return
-        root = hydra.compose_config(name, overrides, RunMode.RUN)
-        config = config_of(root)
-        folder = Path(root.hydra.run.dir or default_folder(config)).absolute()
-        from train.run import run_job  # torch and lightning: not for the parent of a sweep
-
-        run_in(folder, root, lambda _: run_job(config, folder))
-
-
-def default_folder(config: Config) -> Path:
-    """Return the folder of a run, named by what determines its results."""
-    place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
-    return place / name_of(config)
-
-
 def run_in(folder: Path, root: DictConfig, task: TaskFunction) -> None:
     """Run a task in a folder as Hydra does: with the settings in `.hydra`, and the log."""
     with read_write(root.hydra), open_dict(root):
@@ -103,20 +66,11 @@ def run_in(folder: Path, root: DictConfig, task: TaskFunction) -> None:
         if (folder / DONE).exists():  # what describes a finished run stays
             root.hydra.output_subdir = None
 
-    def logged(settings: Any) -> Any:
-        with log_traceback(folder):
-            return task(settings)
-
     setup_globals()
     context = HydraContext(config_loader=None, callbacks=Callbacks(root))  # type: ignore[arg-type]  # unused
-    job = run_by_hydra(logged, root, "hydra.run.dir", None, context)
+    job = run_by_hydra(task, root, "hydra.run.dir", None, context)
     if job.status == JobStatus.FAILED:
         raise job._return_value  # `return_value` would print a line before it
-
-
-def output_folder() -> Path:
-    """Return the folder of the job that Hydra runs."""
-    return Path(HydraConfig.get().runtime.output_dir)
 
 
 def quoted(path: str | Path) -> str:

@@ -1,7 +1,7 @@
 """Hydra's configuration becomes a `Config`. Nothing here imports torch, which the parent of a sweep does not
 need."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -17,12 +17,10 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
 import data
-from conf.choices import files, method_folders
+from conf.choices import content, files, method_folders
 from conf.errors import UsageError
 from train.config.schema import Config
-from train.config.sections import TrainerConfig
-from train.config.trained_run import check_overrides, trained_settings
-from train.config.validation import check_value
+from train.config.trained_run import EVALUATIONS, check_overrides, trained_settings
 from train.paths import CONF, ROOT, SWEEPS
 
 
@@ -47,25 +45,15 @@ def register() -> None:
 def compose_root(overrides: Sequence[str], name: str = "config") -> DictConfig:
     """Return what Hydra composes of `conf/<name>.yaml` with these overrides, and its own settings."""
     register()
+    if name in EVALUATIONS:
+        check_overrides(overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose(name, allowed_overrides(overrides, name), return_hydra_config=True)
+        return compose(name, list(overrides), return_hydra_config=True)
 
 
 def compose_config(*overrides: str, name: str = "config") -> Config:
     """Return the settings of `yardstick train` with these overrides, or of `conf/<name>.yaml`."""
     return config_of(compose_root(overrides, name))
-
-
-def allowed_overrides(overrides: Sequence[str], name: str) -> list[str]:
-    """Return the overrides, in which any flag of Lightning's Trainer is a setting of `trainer`. Raise
-    UsageError if one would change the training of a run that is evaluated."""
-    if name in ("evaluate", "diagnose"):
-        check_overrides(overrides)
-    known = tuple(f"trainer.{key}=" for key in TrainerConfig.model_fields)
-    return [
-        f"++{word}" if word.startswith("trainer.") and not word.startswith(known) else word
-        for word in overrides
-    ]
 
 
 def config_of(root: DictConfig) -> Config:
@@ -74,7 +62,7 @@ def config_of(root: DictConfig) -> Config:
     settings = resolved_settings(root)
     if "run" in settings:
         return Config.of(trained_settings(settings))
-    if OmegaConf.select(root, "model.vocab") == "auto":
+    if settings["model"]["vocab"] == "auto":
         named = settings["data"] | {"name": settings["names"]["data"]}
         settings["model"]["vocab"] = data.vocabulary(named)
     return Config.of(settings)
@@ -85,25 +73,23 @@ def resolved_settings(root: DictConfig) -> dict[str, Any]:
     UsageError if results would have the name of another method."""
     if "hydra" in root:
         HydraConfig.instance().set_config(root)
-    hydra = HydraConfig.get()
     plain = OmegaConf.masked_copy(root, [str(key) for key in root if key != "hydra"])
     settings = cast(dict[str, Any], OmegaConf.to_container(plain, resolve=True, throw_on_missing=True))
-    check_value("names", settings["names"], dict)
-    names, chosen = settings["names"], hydra.runtime.choices
-    given = {word.lstrip("+").partition("=")[0] for word in hydra.overrides.task}
-    for group, name in names.items():
-        if isinstance(name, str) and name in files(group) and name != chosen.get(group):
+    for group, given in settings["names"].items():
+        chosen = HydraConfig.get().runtime.choices.get(group)
+        name = settings["names"][group] = chosen if given is None else given
+        target = class_in(group, settings)
+        if name in files(group) and (name != chosen or target != class_in(group, content(group, str(name)))):
             raise UsageError(
-                f"names.{group}={name} is not what conf/{group}/{name}.yaml names: choose another name."
+                f"{group}._target_={target} is not what conf/{group}/{name}.yaml names, so its results need "
+                f"another name: add names.{group}=my_{group}."
             )
-        if f"{group}._target_" in given and f"names.{group}" not in given:
-            raise UsageError(
-                f"{group}._target_={settings[group]['_target_']} is not what conf/{group}/"
-                f"{chosen.get(group)}.yaml names, so its results need another name: add "
-                f"names.{group}=my_{group}."
-            )
-    settings["names"] = {key: chosen.get(key) if value is None else value for key, value in names.items()}
     return settings
+
+
+def class_in(group: str, settings: Mapping[str, Any]) -> Any:
+    """Return the class of a group in all settings, or in those of the group alone."""
+    return settings.get(group, settings).get("_target_")
 
 
 def dotted(arguments: Sequence[str]) -> dict[str, Any]:

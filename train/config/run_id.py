@@ -1,6 +1,6 @@
 """The ids of runs and trainings: a digest of all settings, code and files, but for what is excluded here."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,41 +12,22 @@ from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.results.run_folder import finished_id
 
-ROUNDING = "it changes results by rounding alone"
-NOT_IN_RUN = {
-    "outputs": "where results are kept",
-    "jobs": "how many runs share the machine",
-    "report": "it is made from the rows",
-    "wandb": "a view of the run",
-    "logger": "a view of the training",
-    "encoding.title": "a label in the report",
-    "encoding.family": "a label in the report",
-    "encoding.paper": "a label in the report",
-    "encoding.link": "a label in the report",
-    "extension.paper": "a label in the report",
-    "extension.link": "a label in the report",
-    "trainer.accelerator": ROUNDING,
-    "trainer.devices": ROUNDING,
-    "trainer.num_nodes": ROUNDING,
-    "trainer.strategy": ROUNDING,
-    "trainer.threads": ROUNDING,
-    "trainer.accumulate": ROUNDING,
-    "trainer.workers": "who makes the batches, which are the same",
-    "trainer.log_every": "what is printed",
-    "trainer.checkpoint_every": "a training that resumes is the same",
-}
+LABELS = {"title", "family", "paper", "link"}  # of a method, in the report
+NOT_IN_RUN: dict[str, Any] = {  # True: the whole section
+    "outputs": True, "jobs": True, "report": True, "wandb": True, "logger": True,  # no row reads them
+    "encoding": LABELS,
+    "extension": LABELS,
+    "trainer": {
+        "accelerator", "devices", "num_nodes", "strategy", "threads", "accumulate",  # by rounding alone
+        "workers", "log_every", "checkpoint_every",  # who works, what is printed, what is resumed from
+    },
+    "run": True, "data": True,  # whose digests are there instead
+}  # fmt: skip
 NOT_IN_TRAINING = NOT_IN_RUN | {
-    "run": "a run folder that is evaluated",
-    "checkpoint": "which of the weights are evaluated",
-    "evaluation": "it comes after the training",
-    "extension": "it comes after the training; a fine-tuning has an id of its own",
-    "names.data": "a label in the rows; the digest of the corpus is in the id",
-    "data.name": "a label in the rows",
-    "names.extension": "a label in the rows",
-    "names.model": "a label in the rows",
-    "trainer.keep": "which weights stay on the disk",
-    "trainer.precision": "the precision that it means here is in the id",
-}
+    "checkpoint": True, "evaluation": True, "extension": True,  # these come after the training
+    "names": {"data", "extension", "model"},  # labels in the rows
+    "trainer": NOT_IN_RUN["trainer"] | {"keep", "precision"},  # the resolved precision is there instead
+}  # fmt: skip
 PACKAGES = ("torch", "lightning", "numpy", "tokenizers", "sympy", "networkx")
 Code = dict[str, str]
 
@@ -89,17 +70,17 @@ def run_id_of(config: Config, digests: Code | None = None) -> str:
         name: content("extension", name) for name in config.evaluation.named if name != config.names.extension
     }
     run = None if config.run is None else finished_id(Path(config.run))
-    return short_digest(
-        [settings_without(config, NOT_IN_RUN), run, contents, digests or code(config), packages()]
-    )
+    settings = config.model_dump(mode="json", exclude=NOT_IN_RUN)
+    return short_digest([settings, data_identity(config), run, contents, digests or code(config), packages()])
 
 
 def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:
     """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
+    settings = config.model_dump(mode="json", exclude=NOT_IN_TRAINING)
+    of_tests = ("name", *data.instantiate(config.named_data).of_tests)
+    trained_on = {key: value for key, value in data_identity(config).items() if key not in of_tests}
     relevant = {key: code[key] for key in ("model", "data", "training")}
-    of_tests = [f"data.{key}" for key in data.instantiate(config.named_data).of_tests]
-    settings = settings_without(config, [*NOT_IN_TRAINING, *of_tests])
-    return short_digest([settings, corpus, precision, relevant, packages()])
+    return short_digest([settings, trained_on, corpus, precision, relevant, packages()])
 
 
 def finetuning_keys(training_id: str, extensions: Mapping[str, ExtensionConfig]) -> dict[str, str]:
@@ -119,19 +100,6 @@ def finetuning_keys(training_id: str, extensions: Mapping[str, ExtensionConfig])
 def finetuning_id_of(key: str, weights: str) -> str:
     """Return the id of a training with one of `finetuning_keys` that continues weights with this digest."""
     return short_digest([key, weights])
-
-
-def settings_without(config: Config, excluded: Iterable[str]) -> dict[str, Any]:
-    """Return the settings but for the excluded ones, with digests in place of the files of the data."""
-    settings = config.model_dump(mode="json") | {"data": data_identity(config)}
-    settings.pop("run")  # the id of that run stands for its folder
-    for key in excluded:
-        *path, last = key.split(".")
-        section = settings
-        for part in path:
-            section = section[part]
-        section.pop(last, None)
-    return settings
 
 
 def data_identity(config: Config) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """All settings of a run, whose values come from `conf/`; the parameters of methods and data are free."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -19,6 +20,16 @@ from train.config.sections import (
 )
 from train.config.validation import Natural, Section
 from train.results.protocols import COPYING, REPLACED
+
+STEPS, CLIP = "trainer.max_steps", "optimizer.clip, the largest norm"
+ELSEWHERE = {  # flags of Lightning's Trainer that other settings set
+    "accumulate_grad_batches": "trainer.accumulate", "callbacks": "callbacks=<file of conf/callbacks>",
+    "default_root_dir": "outputs", "enable_checkpointing": "trainer.checkpoint_every",
+    "gradient_clip_algorithm": CLIP, "gradient_clip_val": CLIP, "log_every_n_steps": "trainer.log_every",
+    "logger": "logger=<file of conf/logger>, or wandb.mode", "max_epochs": STEPS, "min_epochs": STEPS,
+    "min_steps": STEPS, "num_sanity_val_steps": "trainer.val_check_interval",
+    "plugins": "trainer.precision and trainer.strategy", "use_distributed_sampler": "trainer.devices",
+}  # fmt: skip
 
 
 class WandbConfig(Section):
@@ -84,43 +95,38 @@ class Config(Architecture, EvaluatedConfig):
     names: ChosenNames
 
     @model_validator(mode="after")
-    def objective_suits_the_mask(self) -> Self:
-        if self.objective == "mlm" and self.model.causal:
-            raise UsageError(
-                "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
-            )
-        if self.objective == "clm" and not self.model.causal:
-            raise UsageError("model.causal=false sees the token that it must predict: add objective=mlm.")
+    def settings_suit_each_other(self) -> Self:
+        for sentence in self.conflicts():
+            raise UsageError(sentence)
+        return self
+
+    def conflicts(self) -> Iterator[str]:
+        """Yield a sentence on settings that do not suit others."""
+        evaluation, trainer, is_masked = self.evaluation, self.trainer, self.objective == "mlm"
+        if is_masked and self.model.causal:
+            yield "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
+        if not is_masked and not self.model.causal:
+            yield "model.causal=false sees the token that it must predict: add objective=mlm."
         for name in (COPYING, REPLACED):
-            if self.objective == "mlm" and name in self.evaluation.protocols:
-                raise UsageError(f"evaluation.protocols=[{name}] is for objective=clm: leave it out.")
-        return self
-
-    @model_validator(mode="after")
-    def processes_can_share(self) -> Self:
-        parts = self.trainer.processes * self.trainer.accumulate
+            if is_masked and name in evaluation.protocols:
+                yield f"evaluation.protocols=[{name}] is for objective=clm: leave it out."
+        for flag in trainer.parameters.keys() & ELSEWHERE.keys():
+            yield f"trainer.{flag} is set by {ELSEWHERE[flag]}."
+        parts = trainer.processes * trainer.accumulate
         if self.batch % parts and (self.run is None or self.extension.finetune_steps):
-            text = f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or"
-            raise UsageError(f"{text} trainer.devices, trainer.num_nodes, trainer.accumulate.")
-        return self
-
-    @model_validator(mode="after")
-    def checkpoint_was_kept(self) -> Self:
-        if self.checkpoint not in (None, *self.trainer.keep):
-            kept = ",".join(map(str, self.trainer.keep))
-            run = f" of {self.run}" if self.run else ""
-            raise UsageError(f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}.")
+            yield (
+                f"batch={self.batch} cannot be split evenly over {parts} devices and parts: change it or "
+                "trainer.devices, trainer.num_nodes, trainer.accumulate."
+            )
+        if self.checkpoint not in (None, *trainer.keep):
+            kept, run = ",".join(map(str, trainer.keep)), f" of {self.run}" if self.run else ""
+            yield f"checkpoint={self.checkpoint} is not in trainer.keep=[{kept}]{run}."
         if self.run is None and self.checkpoint is not None:
-            raise UsageError(f"checkpoint={self.checkpoint} is of a trained run: yardstick evaluate run=...")
-        return self
-
-    @model_validator(mode="after")
-    def pieces_fit_the_shortest_length(self) -> Self:
-        shortest = min(self.evaluation.at(self.model.length))
-        for key, value in (("stride", self.evaluation.stride), ("last", self.evaluation.last)):
+            yield f"checkpoint={self.checkpoint} is of a trained run: yardstick evaluate run=..."
+        shortest = min(evaluation.at(self.model.length))
+        for key, value in (("stride", evaluation.stride), ("last", evaluation.last)):
             if value != "auto" and value > shortest:
-                raise UsageError(
+                yield (
                     f"evaluation.{key}={value} must be auto or a number of tokens from 1 to {shortest}, the "
                     "shortest evaluated length."
                 )
-        return self

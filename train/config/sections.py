@@ -1,40 +1,21 @@
 """The sections of a run's settings, whose values come from the folders of `conf/`."""
 
-import inspect
-from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from conf.choices import files
-from conf.errors import UsageError
+from conf.errors import UsageError, no_choice
 from models.bounds import LONGEST, Count, Share
-from train.config.validation import Natural, Quantity, Section, did_you_mean, no_setting
+from train.config.validation import Natural, Quantity, Section
 from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, REPLACED
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
-STEPS, CLIP = "trainer.max_steps", "optimizer.clip, the largest norm"
-ELSEWHERE = {  # flags of Lightning's Trainer that other settings set
-    "accumulate_grad_batches": "trainer.accumulate", "callbacks": "callbacks=<file of conf/callbacks>",
-    "default_root_dir": "outputs", "enable_checkpointing": "trainer.checkpoint_every",
-    "gradient_clip_algorithm": CLIP, "gradient_clip_val": CLIP, "log_every_n_steps": "trainer.log_every",
-    "logger": "logger=<file of conf/logger>, or wandb.mode", "max_epochs": STEPS, "min_epochs": STEPS,
-    "min_steps": STEPS, "num_sanity_val_steps": "trainer.val_check_interval",
-    "plugins": "trainer.precision and trainer.strategy", "use_distributed_sampler": "trainer.devices",
-}  # fmt: skip
 LIST = Field(strict=False, min_length=1)
 Beta = Annotated[float, Field(ge=0, lt=1)]
 SmallCount = Annotated[int, Field(ge=1, le=1024)]  # processes, threads
 Name = Annotated[str, Field(pattern=r"^[\w+.-]*\w$")]
 Names = Annotated[tuple[str, ...], Field(strict=False)]
-
-
-@cache
-def trainer_flags() -> frozenset[str]:
-    """Return the flags of Lightning's Trainer."""
-    from lightning.pytorch import Trainer  # it takes a second to import
-
-    return frozenset(inspect.signature(Trainer).parameters)
 
 
 class ModelConfig(Section):
@@ -72,10 +53,7 @@ class ModelConfig(Section):
     @property
     def shape(self) -> dict[str, int]:
         """Return the sizes of the model that an encoding may use."""
-        return {
-            "heads": self.heads, "head_width": self.head_width, "width": self.width, "depth": self.depth,
-            "length": self.length,
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in ("heads", "head_width", "width", "depth", "length")}
 
 
 class EncodingConfig(Section, extra="allow"):
@@ -149,21 +127,6 @@ class TrainerConfig(Parameters):
     workers: Annotated[int, Field(ge=0, le=1024)] = 0  # processes that make batches ahead of time
     keep: Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)] = ()  # of the steps
 
-    @model_validator(mode="after")
-    def flags_are_lightnings(self) -> Self:
-        for name in self.flags:
-            if name in ELSEWHERE:
-                raise UsageError(f"trainer.{name} is set by {ELSEWHERE[name]}.")
-            if name not in trainer_flags():
-                known = [f"trainer.{key}" for key in (*TrainerConfig.model_fields, *sorted(trainer_flags()))]
-                raise UsageError(no_setting(f"trainer.{name}", known))
-        return self
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        """Return the other flags of Lightning's Trainer."""
-        return self.parameters
-
     def step(self, share: float) -> int:
         """Return the step at a share of the training."""
         return max(1, round(share * self.max_steps))
@@ -199,15 +162,11 @@ class EvaluationConfig(Section):
 
     @model_validator(mode="after")
     def names_exist(self) -> Self:
-        known = [*PROTOCOLS, BY_POSITION, COPYING, REPLACED]
-        for name in self.protocols:
-            if name not in known:
-                raise UsageError(f"There is no protocol '{name}'; there are: {', '.join(known)}.")
-        extensions = files("extension")
-        for name in self.named:
-            if name not in extensions:
-                hint = did_you_mean(name, extensions)
-                raise UsageError(f"There is no extension '{name}'.{hint} There are: {', '.join(extensions)}.")
+        known = {"protocol": [*PROTOCOLS, BY_POSITION, COPYING, REPLACED], "extension": [*files("extension")]}
+        for kind, names in (("protocol", self.protocols), ("extension", self.named)):
+            for name in names:
+                if name not in known[kind]:
+                    raise UsageError(no_choice(kind, name, known[kind]))
         return self
 
     @property
@@ -219,10 +178,10 @@ class EvaluationConfig(Section):
 
     def at(self, trained_length: int) -> list[int]:
         """Return the lengths to evaluate at."""
-        if self.lengths == "ladder":
-            lengths = sorted({round(trained_length * times) for times in self.ladder})
-            if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
-                text = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
-                raise UsageError(f"{text} of training must lie between 1 and {LONGEST:,}.")
-            return lengths
-        return sorted(set(self.lengths))
+        if self.lengths != "ladder":
+            return sorted(set(self.lengths))
+        lengths = sorted({round(trained_length * times) for times in self.ladder})
+        if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
+            text = f"evaluation.ladder=[{','.join(map(str, self.ladder))}] times {trained_length} tokens"
+            raise UsageError(f"{text} of training must lie between 1 and {LONGEST:,}.")
+        return lengths

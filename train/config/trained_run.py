@@ -14,13 +14,14 @@ from conf.errors import UsageError
 from data.code import targets
 from train.config.run_id import model_code
 from train.config.schema import Config
-from train.config.validation import as_setting, check_value
+from train.config.validation import as_setting
 from train.results.about import About, about_run
 from train.results.run_folder import RUN, check_finished
 
 TRAINED = ("model", "encoding", "optimizer", "data", "seed", "batch", "objective")  # decided by the training
 TRAINER = ("accelerator", "devices", "num_nodes", "strategy", "precision", "threads", "accumulate", "compile")
 """What an evaluation chooses of `trainer`; the rest is as the run was trained."""
+EVALUATIONS = ("evaluate", "diagnose")  # files of conf/ about a run that is trained
 CHOSEN = ("run", "checkpoint", "extension", "wandb", "outputs", "callbacks", "logger")
 
 
@@ -73,9 +74,9 @@ def check_overrides(overrides: Sequence[str]) -> None:
 def trained_settings(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the run folder `run`, with the chosen ones in their place; a null in
     `evaluation` keeps the run's."""
-    check_value("run", chosen["run"], str)
-    about = trained_run(Path(chosen["run"]))
-    check_code(about, Path(chosen["run"]))
+    folder = Path(str(chosen["run"]))
+    about = trained_run(folder)
+    check_code(about, folder)
     kept = about.settings
     trainer = kept["trainer"] | {key: chosen["trainer"][key] for key in TRAINER}
     if trainer["precision"] == "auto":

@@ -1,17 +1,15 @@
 """Sections of typed settings; a value that does not fit is reported in one sentence."""
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from reprlib import repr as shortened
 from typing import Annotated, Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conf.choices import content, files
-from conf.errors import UsageError
+from conf.errors import UsageError, did_you_mean
 
 Natural = Annotated[int, Field(ge=1, lt=1 << 31)]
 Quantity = Annotated[float, Field(ge=1e-9, le=1e6)]
@@ -35,34 +33,37 @@ class Section(BaseModel):
             raise UsageError(first_fault(error, cls, settings, prefix)) from None
 
 
-def check_value(key: str, value: Any, annotation: Any) -> None:
-    """Raise UsageError if a value does not fit its annotation."""
-    fields: dict[str, Any] = {key: (annotation, ...)}
-    create_model(key, __base__=Section, **fields).of({key: value})
-
-
 def first_fault(error: ValidationError, kind: type[Section], settings: Any, prefix: str) -> str:
     """Return a sentence about the first setting that does not fit."""
     first = error.errors()[0]
-    path = path_of(first, kind)
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
+    if first["type"] == "missing":
+        key = prefix + ".".join(map(str, first["loc"]))
+        return f"{key} must be given: add {key}=..."
+    path, value = setting_at(first["loc"], settings)
     key = prefix + ".".join(path)
-    match first["type"]:
-        case "value_error":
-            return str(first["ctx"]["error"])
-        case "missing":
-            return f"{key} must be given: add {key}=..."
-        case "extra_forbidden":
-            return no_setting(key, keys(kind, prefix))
-    for part in path:
-        settings = settings[part]
-    faults = [each for each in error.errors() if path_of(each, kind) == path]
+    if first["type"] == "extra_forbidden":
+        return no_setting(key, keys(kind, prefix))
+    faults = [each for each in error.errors() if setting_at(each["loc"], settings)[0] == path]
     if len(faults) > 1:  # Pydantic leaves out entries that are wrong themselves
         faults = [each for each in faults if each["type"] != "too_short" or not each["input"]]
     demands = [DETAIL.sub("", each["msg"].partition(" should ")[2]) for each in faults]
     text = " or ".join(dict.fromkeys(demands))
     for word, yaml in IN_YAML.items():
         text = text.replace(word, yaml)
-    return f"{key}={as_setting(settings)} should {text}.".replace(" or be ", " or ")
+    return f"{key}={as_setting(value)} should {text}.".replace(" or be ", " or ")
+
+
+def setting_at(place: Iterable[int | str], settings: Any) -> tuple[list[str], Any]:
+    """Return the path of a setting and its value. Pydantic's place of a fault goes on with kinds of unions
+    and indices of lists."""
+    path: list[str] = []
+    for part in place:
+        if not isinstance(settings, Mapping) or part not in settings:
+            break
+        path, settings = [*path, str(part)], settings[part]
+    return path, settings
 
 
 def detail(error: ValidationError) -> str:
@@ -71,19 +72,6 @@ def detail(error: ValidationError) -> str:
     key = ".".join(part for part in first["loc"] if isinstance(part, str))
     value = "missing" if first["type"] == "missing" else shortened(first["input"])
     return f" ({shortened(key)[1:-1]}: {value})" if key else ""
-
-
-def path_of(error: ErrorDetails, section: type[BaseModel]) -> list[str]:
-    """Return the path of a setting, without the kinds of unions and the indices of lists that Pydantic
-    appends."""
-    path: list[str] = []
-    kind: Any = section
-    for part in map(str, error["loc"]):
-        if not hasattr(kind, "model_fields"):
-            break
-        path.append(part)
-        kind = kind.model_fields[part].annotation if part in kind.model_fields else None
-    return path
 
 
 def keys(section: type[BaseModel], prefix: str = "") -> Iterable[str]:
@@ -109,17 +97,3 @@ def no_setting(key: str, known: Iterable[str]) -> str:
     if owners and name:
         return f"There is no setting '{key}'. It is a setting of {group}={', '.join(owners[:3])}."
     return f"There is no setting '{key}'.{did_you_mean(key, known)}"
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint at the name that was probably meant."""
-    known = list(known)
-    short = [candidate for candidate in known if initials(candidate) == name]
-    close = short or difflib.get_close_matches(name, known, 1)
-    return f" Did you mean '{close[0]}'?" if close else ""
-
-
-def initials(key: str) -> str:
-    """Return a key with its last part abbreviated: optimizer.learning_rate becomes optimizer.lr."""
-    group, dot, name = key.rpartition(".")
-    return group + dot + "".join(word[:1] for word in name.split("_"))

@@ -16,11 +16,10 @@ from train.evaluation.model import Models
 from train.results.rows import Result
 from train.results.run_folder import OUT_OF_MEMORY
 from train.runtime.machine import peak_memory, reset_peak_memory
-from train.runtime.progress import Status
-from train.runtime.signals import handle
+from train.runtime.process import handle
 
 CONTEXT = 1 << 30  # bytes that CUDA itself may take for a process, beside its tensors
-EVERY = 1.0, 30.0  # seconds between two lines in a terminal, in a log
+EVERY = 30.0  # seconds between two lines of progress
 
 
 class Key(NamedTuple):
@@ -62,7 +61,7 @@ class Evaluator(LightningModule):
         self.models = models
         self.modules_to_move = nn.ModuleList(cast(Iterable[nn.Module], models.values()))  # to the device
         self.cost: dict[Key, Cost] = {}
-        self.printed, self.status = time.monotonic(), Status()
+        self.printed = time.monotonic()
 
     def parts(self, rank: int, world: int) -> Iterator[Any]:
         """Yield this process's parts."""
@@ -114,11 +113,10 @@ class Evaluator(LightningModule):
 
     def show_progress(self, keys: Collection[Key]) -> None:
         """Print the current length now and then."""
-        every = EVERY[not sys.stdout.isatty()]
-        if time.monotonic() - self.printed > every and self.trainer.is_global_zero:
+        if time.monotonic() - self.printed > EVERY and self.trainer.is_global_zero:
             self.printed = time.monotonic()
             key = max(keys, key=lambda key: key.length)
-            self.status.show(f"Evaluating at length {key.length:,}, extension={key.extension}")
+            print(f"Evaluating at length {key.length:,}, extension={key.extension}", flush=True)
 
     def full(self) -> list[tuple[str, int]]:
         """Return the extensions and lengths at which memory ran out, on any process."""

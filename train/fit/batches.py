@@ -34,13 +34,12 @@ class TrainingData(LightningDataModule):
     def val_dataloader(self) -> DataLoader[Batch]:
         """Return this process's share of the held-out text, in as many parts as a step has."""
         assert self.trainer is not None
-        batch, mine = self.held_out(), slice(self.trainer.global_rank, None, self.trainer.world_size)
-        if batch is None:
-            return DataLoader([])  # type: ignore[arg-type]  # a list is a dataset
-        share = batch.at(mine)
-        count = min(self.run.settings.accumulate, len(share.tokens))
-        parts = [part for part, _, _ in weighted_parts(share, count, 1)] if count else []
-        return DataLoader(parts, batch_size=None)  # type: ignore[arg-type]
+        batch, parts = self.held_out(), list[Batch]()
+        if batch is not None:
+            share = batch.at(slice(self.trainer.global_rank, None, self.trainer.world_size))
+            count = min(self.run.settings.accumulate, len(share.tokens))
+            parts = [part for part, _, _ in weighted_parts(share, count, 1)] if count else []
+        return DataLoader(parts, batch_size=None)  # type: ignore[arg-type]  # a list is a dataset
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
         tokens, targets = (ids.to(device, non_blocking=True) for ids in (batch.tokens, batch.targets))

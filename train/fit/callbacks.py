@@ -1,23 +1,22 @@
-"""The curves of a training, and its progress bar."""
+"""The curves of a training, which are kept, logged and printed."""
 
-import sys
 import time
 from collections.abc import Iterable
+from datetime import timedelta
 from math import isfinite
 from typing import Any, cast
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import Callback, ProgressBar
+from lightning.pytorch.callbacks import Callback
 from torch import Tensor
 
 from data.batch import Batch
 from train.fit.module import Training
-from train.runtime.progress import Status, duration
 
 WATCHED = ("loss", "learning_rate", "gradient_norm", "tokens_per_second")
 VALIDATED = ("validation_loss",)
-LINES = 5  # logged steps from one line of progress to the next, outside a terminal
+LINES = 5  # logged steps from one line of progress to the next
 
 
 class DivergedError(Exception):
@@ -65,6 +64,8 @@ class Curves(Callback):
             if self.since:
                 training.log_values(tokens_per_second=self.tokens / (time.perf_counter() - self.since))
             self.keep(trainer, WATCHED)
+            if trainer.is_global_zero and not trainer.progress_bar_callback:
+                self.show(training)
         if training.is_logged(step) or not self.since:  # the first step pays for allocations
             self.tokens, self.since = 0, time.perf_counter()
 
@@ -83,6 +84,16 @@ class Curves(Callback):
         self.points[-1][1].update(values)
         log_points(trainer.loggers, self.section, [(trainer.global_step, values)])
 
+    def show(self, training: Training) -> None:
+        """Print a line now and then."""
+        (step, values), recipe = self.points[-1], training.recipe
+        if "tokens_per_second" in values and step % (training.settings.log_every * LINES) == 0:
+            left = (recipe.steps - step) * recipe.batch * recipe.length / values["tokens_per_second"]
+            pace = (
+                f"{values['tokens_per_second'] / 1000:,.1f}k tokens/s, {timedelta(seconds=round(left))} left"
+            )
+            print(f"step {step:,}/{recipe.steps:,}, loss {values['loss']:.3f}, {pace}", flush=True)
+
     def check(self, trainer: Trainer) -> None:
         """Check the losses since the last check."""
         if self.losses:
@@ -98,27 +109,3 @@ def log_points(loggers: Iterable[Any], section: str, points: Iterable[tuple[int,
     for step, values in points:
         for logger in loggers:
             logger.log_metrics({f"{section}/{name}": value for name, value in values.items()}, step)
-
-
-class Progress(ProgressBar):
-    """A line in a log now and then, or one changing line in a terminal, for a step and not for an epoch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.status = Status()
-
-    def disable(self) -> None:
-        """Do nothing: Lightning calls this on all processes but the first, which print nothing anyway."""
-
-    def on_train_batch_end(
-        self, trainer: Trainer, module: LightningModule, outputs: Any, batch: Any, index: int
-    ) -> None:
-        training, step = cast(Training, module), trainer.global_step
-        recipe, every = training.recipe, training.settings.log_every
-        loss, speed = (trainer.callback_metrics.get(f"{recipe.section}/{name}") for name in WATCHED[::3])
-        if loss is None or speed is None or not (trainer.is_global_zero and training.is_logged(step)):
-            return
-        if sys.stdout.isatty() or step % (every * LINES) == 0:
-            left = (recipe.steps - step) * recipe.batch * recipe.length / float(speed)
-            pace = f"{float(speed) / 1000:,.1f}k tokens/s, {duration(left)} left"
-            self.status.show(f"step {step:,}/{recipe.steps:,}, loss {float(loss):.3f}, {pace}")

@@ -13,7 +13,7 @@ from train.fit.callbacks import Curves, DivergedError
 from train.fit.checkpoints import States, TrainingFolder, TrainingResult, are_finite
 from train.fit.module import Training
 from train.runtime.machine import description, peak_memory
-from train.runtime.signals import Stopped, handle
+from train.runtime.process import Stopped, handle
 
 
 class StateFiles(Checkpoint):

@@ -14,7 +14,7 @@ from conf.errors import UsageError
 from models.gpt import GPT
 from train.context import Recipe, Run
 from train.fit.batches import TrainingData
-from train.fit.callbacks import Curves, DivergedError, Progress, log_points
+from train.fit.callbacks import Curves, DivergedError, log_points
 from train.fit.checkpoints import States, TrainingFolder, TrainingResult, Weights, restore
 from train.fit.module import Training
 from train.fit.processes import training_strategy
@@ -24,7 +24,6 @@ from train.runtime.machine import compile_each, reset_peak_memory
 from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 
 VALIDATIONS, APART = 10, 50  # of a training at most, and steps from one to the next at least
-WITH_STEPS = {"check_val_every_n_epoch": None, "enable_progress_bar": True}  # a training has no epochs
 
 
 def load_or_train(
@@ -67,13 +66,16 @@ def fit(run: Run, model: GPT, stage: TrainingFolder) -> TrainingResult:
     curves = Curves(recipe.section)
     files = StateFiles(stage, curves, settings.checkpoint_every)
     callbacks = [each for each in instantiate(run.callbacks, _convert_="all").values() if each is not None]
-    flags = WITH_STEPS | {"val_check_interval": validation_interval(recipe.steps)} | settings.flags
-    if flags["enable_progress_bar"] and not any(isinstance(callback, ProgressBar) for callback in callbacks):
-        callbacks = [Progress(), *callbacks]
+    flags = {
+        "check_val_every_n_epoch": None,  # a training has no epochs
+        "val_check_interval": validation_interval(recipe.steps),
+        "enable_progress_bar": any(isinstance(each, ProgressBar) for each in callbacks),
+    }
     trainer = run.trainer(
         callbacks=[curves, *callbacks, files], logger=[*run.loggers], plugins=[States()],
         max_steps=recipe.steps, enable_checkpointing=True,
-        strategy=training_strategy(settings, any(True for _ in model.encodings.parameters())), **flags,
+        strategy=training_strategy(settings, any(True for _ in model.encodings.parameters())),
+        **flags | settings.parameters,
     )  # fmt: skip
     last = decision_of_rank_zero(stage.last if stage.is_resumable() else None)
     if trainer.is_global_zero:

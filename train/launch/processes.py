@@ -3,6 +3,7 @@
 import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
 from typing import Any, Protocol
@@ -14,10 +15,9 @@ from train.launch.worker import run_worker
 from train.results.rows import read_rows
 from train.results.run_folder import DONE, RESULTS
 from train.results.summary_table import headline
-from train.runtime.progress import duration
-from train.runtime.signals import PATIENCE, block_sigint, ending
+from train.runtime.process import PATIENCE, block_sigint, ending
 
-PRELOADED = ["yardstick", "train.runtime.preload"]  # the first finds the second, wherever the command runs
+PRELOADED = ["yardstick", "train.launch.preload"]  # the first finds the second, wherever the command runs
 
 
 class JobProcess(Protocol):
@@ -138,8 +138,8 @@ def run_all(jobs: Sequence[Job], starter: Starter, side_by_side: int) -> None:
             for slot in [slot for slot, entry in running.items() if entry[1].exitcode is not None]:
                 job, process, since = running.pop(slot)
                 count, now = len(jobs) - len(waiting) - len(running), time.perf_counter()
-                left = f", about {duration((now - began) * (len(jobs) / count - 1))} left"
-                progress = f"({count} of {len(jobs)}{left if count < len(jobs) else ''})"
+                left = timedelta(seconds=round((now - began) * (len(jobs) / count - 1)))
+                progress = f"({count} of {len(jobs)}, about {left} left)"
                 result = job_result(job, process.exitcode or 0)
                 print(f"{job.folder.name:<36} {now - since:6.0f} s  {result} {progress}", flush=True)
     except BaseException:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from conf.errors import UsageError
-from train.config.cli import function, output_folder
+from train.config.cli import function
 from train.config.compose import config_of
 from train.config.run_id import NOT_IN_RUN
 from train.config.schema import Config
@@ -50,7 +51,7 @@ class Multirun:
     def __call__(self, root: DictConfig) -> float | None:
         from train.run import run_job  # torch and lightning: not for the parent of a sweep
 
-        return run_job(config_of(root), output_folder())
+        return run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))
 
     def add(self, jobs: Sequence[Job]) -> None:
         """Add jobs. Raise UsageError if different ones would write to one folder."""

@@ -3,21 +3,20 @@
 import os
 import runpy
 import sys
-from typing import Any
 
 from train.config.cli import quoted, run_in
 from train.config.compose import register
 from train.errors import command_line
 from train.launch.resources import Share, cores
 from train.launch.sweep import Job
-from train.runtime.signals import end_with_parent
+from train.runtime.process import follow_parent
 
 SIGNALLED = 128  # the least exit code of a process that a signal ended, to be queued again
 
 
 def run_worker(job: Job, share: Share) -> None:
     """Run a job in the new process, with its output in `train.log`."""
-    end_with_parent()
+    follow_parent()
     job.folder.mkdir(parents=True, exist_ok=True)
     log = os.open(job.folder / "train.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
@@ -29,27 +28,19 @@ def run_worker(job: Job, share: Share) -> None:
     torch.set_num_threads(share.threads or cores())
     words = [*job.overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(job.folder)}"]
     sys.argv = ["yardstick", "train", *words]
-    is_started_by_slurm = int(os.environ.get("SLURM_NTASKS", "1")) > 1 and "SUBMITIT_EXECUTOR" in os.environ
-    if job.config.trainer.is_distributed and not is_started_by_slurm:
+    is_submitted = "SUBMITIT_EXECUTOR" in os.environ
+    if job.config.trainer.is_distributed and not (is_submitted and int(os.environ["SLURM_NTASKS"]) > 1):
         # Lightning starts the other processes with the same command line, where SLURM seems to have no tasks
         os.environ["SLURM_JOB_NAME"] = "interactive"
         runpy.run_module("yardstick", run_name="__main__", alter_sys=True)
         return
-    try:
-        run_composed(job)
-    except SystemExit as left:
-        if "SUBMITIT_EXECUTOR" not in os.environ or int(left.code or 0) >= SIGNALLED:
-            raise
-
-
-def run_composed(job: Job) -> None:
-    """Run a job with the settings that Hydra has composed."""
     from train.run import run_job
-
-    def task(_: Any) -> float | None:
-        return run_job(job.config, job.folder, job.id)
 
     assert job.composed is not None
     register()
-    with command_line():
-        run_in(job.folder, job.composed, task)
+    try:
+        with command_line():
+            run_in(job.folder, job.composed, lambda _: run_job(job.config, job.folder, job.id))
+    except SystemExit as left:
+        if not is_submitted or int(left.code or 0) >= SIGNALLED:
+            raise

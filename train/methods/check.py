@@ -14,7 +14,7 @@ from train.config.compose import compose_config
 from train.config.schema import Config
 from train.errors import command_line
 from train.methods.conformance import HEADS, LENGTH, WIDTH, findings
-from train.runtime.environment import quiet
+from train.runtime.process import quiet
 
 PICTURE = "sweeps.gallery.page.method_figure"  # found when it is called, as sweeps/ is above train/
 SIZES = (f"model.width={WIDTH}", f"model.heads={HEADS}", f"model.length={LENGTH}")

@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from conf.choices import method_folders
-from conf.errors import OBEYED, UsageError
-from data.disk import read_file
+from conf.errors import UsageError
 from train.config.validation import Section, detail
 from train.paths import ROOT
 from train.results.rows import Identity
@@ -51,21 +49,9 @@ def about_run(folder: Path) -> About:
     run."""
     file = folder / RUN
     try:
-        about = About.model_validate_json(read_file(file))
+        return About.model_validate_json(file.read_bytes())
     except ValidationError as error:
         raise UsageError(f"{file} is damaged{detail(error)}: delete its folder and run again.") from None
-    if any(map(OBEYED.search, strings_in(about.model_dump()))):
-        raise UsageError(f"{file} holds signs that a terminal would obey: do not use the run.")
-    return about
-
-
-def strings_in(value: object) -> Iterator[str]:
-    """Yield every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list | tuple):
-        for part in value.items() if isinstance(value, dict) else value:
-            yield from strings_in(part)
 
 
 def command_text() -> str:

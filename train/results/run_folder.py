@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
-from data.disk import atomic_write, of_content, read_file
+from data.disk import atomic_write, of_content
 from train.runtime.ranks import is_rank_zero
 
 DONE, RESULTS, RUN = "DONE", "results.jsonl", "run.json"
@@ -73,7 +73,7 @@ def weights_and_tokenizer(folder: Path) -> set[str]:
 def read_done(folder: Path) -> tuple[str, dict[str, str]]:
     """Return the id of the run that finished in a folder, and the digest of each file by name; nothing where
     DONE is missing or damaged."""
-    text = read_file(folder / DONE).decode(errors="replace") if (folder / DONE).exists() else ""
+    text = (folder / DONE).read_bytes().decode(errors="replace") if (folder / DONE).exists() else ""
     if (match := TEXT.fullmatch(text)) is None:
         return "", {}
     digests = {name: digest for digest, name in (line.split("  ") for line in match[2].splitlines())}

@@ -10,7 +10,7 @@ from conf.errors import UsageError
 from sweeps.claims.claim import LITERATURE, load_claims, load_questions, load_untried, read_claims, trainings
 from sweeps.claims.inequality import read_sum
 from tests.test_commands import job_settings
-from train.config.parameters import check_parameters
+from train.checks.parameters import check_parameters
 
 VALID = yaml.safe_load((LITERATURE / "extrapolation.yaml").read_text())["e1"]
 

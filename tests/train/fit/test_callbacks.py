@@ -52,8 +52,8 @@ def curve(result: TrainingResult, name: str) -> list[tuple[int, float]]:
     "more", ["objective=mlm model.causal=false", "encoding=randomized_rope trainer.accumulate=2"]
 )
 def test_validation_changes_nothing(more: str, small: list[str], tmp_path: Path) -> None:
-    validated = train(small, tmp_path / "a", "trainer.val_check_interval=1", *more.split())
-    plain = train(small, tmp_path / "b", "trainer.limit_val_batches=0", *more.split())
+    validated = train(small, tmp_path / "a", "+trainer.val_check_interval=1", *more.split())
+    plain = train(small, tmp_path / "b", "+trainer.limit_val_batches=0", *more.split())
     assert [step for step, _ in curve(validated, "validation_loss")] == [1, 2, 3, 4, 5]
     assert curve(validated, "validation_loss")[-1][1] < curve(validated, "validation_loss")[0][1]
     assert curve(plain, "validation_loss") == []
@@ -88,7 +88,7 @@ def test_loggers_have_all_points_of_a_training_that_is_reused(small: list[str], 
 
 
 def test_the_learning_rate_is_that_of_the_step(small: list[str], tmp_path: Path) -> None:
-    more = ["optimizer.warmup=0.4", "optimizer.learning_rate=0.01", "trainer.limit_val_batches=0"]
+    more = ["optimizer.warmup=0.4", "optimizer.learning_rate=0.01", "+trainer.limit_val_batches=0"]
     rates = curve(train(small, tmp_path, *more), "learning_rate")
     assert rates[:3] == [(1, pytest.approx(0.005)), (2, pytest.approx(0.01)), (3, pytest.approx(0.01))]
 

@@ -16,7 +16,7 @@ from train import build
 from train.context import Recipe, Run
 from train.fit.checkpoints import TrainingResult
 from train.fit.trainer import load_or_train, validation_interval
-from train.runtime.signals import Stopped
+from train.runtime.process import Stopped
 
 
 class Signal(Callback):
@@ -56,7 +56,7 @@ def test_a_training_that_resumes_is_the_same_bit_for_bit(
         f"trainer.accumulate={accumulate}",
         "batch=8",
         "trainer.max_steps=14",
-        "trainer.val_check_interval=5",
+        "+trainer.val_check_interval=5",
     ]
     more += [
         f"optimizer={optimizer}",
@@ -80,8 +80,8 @@ def test_a_training_that_resumes_is_the_same_bit_for_bit(
 @pytest.mark.parametrize(
     "flag",
     [
-        "trainer.fast_dev_run=true",
-        "trainer.max_time={seconds:0}",
+        "+trainer.fast_dev_run=true",
+        "+trainer.max_time={seconds:0}",
         "+callbacks.stop={_target_:tests.train.fit.test_trainer.Stop}",
     ],
 )
@@ -126,7 +126,7 @@ class Stop(Callback):
 
 def test_one_batch_is_learned_by_heart(small: list[str], tmp_path: Path) -> None:
     more = ["trainer.max_steps=60", "trainer.log_every=30"]
-    once = train(small, tmp_path / "a", *more, "trainer.overfit_batches=1").history
+    once = train(small, tmp_path / "a", *more, "+trainer.overfit_batches=1").history
     assert once[-1][1] < train(small, tmp_path / "b", *more).history[-1][1] - 0.5
 
 

@@ -17,13 +17,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert read_rows(file) == [ROW, none, none]
 
 
-@pytest.mark.parametrize("sign", ["\x1b]0;title\x07", "\x9b2J", "\u202e"])
-def test_signs_that_a_terminal_obeys_are_refused(sign: str, tmp_path: Path) -> None:
-    write_rows(tmp_path / "results.jsonl", [ROW, replace(ROW, encoding=f"rope{sign}")])
-    with pytest.raises(UsageError, match="line 2, holds signs that a terminal would obey"):
-        read_rows(tmp_path / "results.jsonl")
-
-
 def test_a_torn_line_is_named(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     write_rows(file, [ROW, ROW])

@@ -1,6 +1,5 @@
 """DONE certifies the results of a run, and different jobs have different folders."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -98,15 +97,6 @@ def test_a_done_vouches_for_its_lines_alone(folder: Path, harm: Callable[[str], 
     assert not is_done(folder, "01234567")
     with pytest.raises(UsageError, match=r"DONE is damaged: run it again\."):
         read_rows(folder / RESULTS)
-
-
-@pytest.mark.parametrize("name", [DONE, RESULTS, RUN, DOCUMENTS])
-@pytest.mark.parametrize("stand", [os.mkfifo, os.mkdir, lambda file: os.symlink(file, file)])
-def test_what_is_no_file_is_not_read(folder: Path, name: str, stand: Callable[[Path], None]) -> None:
-    (folder / name).unlink()
-    stand(folder / name)
-    with pytest.raises(UsageError, match=rf"{name} is (missing|a folder)|has no DONE"):
-        check_finished(folder)
 
 
 def test_a_folder_that_bears_the_name_of_a_run_is_its(tmp_path: Path, folder: Path) -> None:

@@ -4,8 +4,7 @@ import contextlib
 import signal
 import sys
 
-from train.runtime.environment import set_environment
-from train.runtime.signals import REQUEUE
+from train.runtime.process import REQUEUE, set_environment
 
 set_environment()
 for number in (signal.SIGINT, *REQUEUE):  # are for the parent and for the jobs

@@ -12,7 +12,7 @@ from tests.processes import descendants, exit_code, is_alive, run_forked, start,
 from tests.train.conftest import ENDLESS, command
 from train.errors import command_line
 from train.fit.checkpoints import read_checkpoint
-from train.runtime.signals import Stopped, block_sigint
+from train.runtime.process import Stopped, block_sigint
 
 pytestmark = pytest.mark.slow
 
