@@ -20,7 +20,7 @@ from models.gpt import GPT
 from train.checks.dry_run import dry_run
 from train.config.cli import function, open_hydra
 from train.config.compose import resolved_settings, trained_settings
-from train.config.run_id import code, finetuning_keys, training_id_of
+from train.config.run_id import digests_of_code, finetuning_keys, training_id_of
 from train.config.schema import Config
 from train.config.validation import Natural, Section
 from train.context import Recipe, Run
@@ -47,7 +47,7 @@ class Amount(Section):
 
 def diagnose(config: Config, amount: Amount) -> Diagnosis:
     """Return the diagnosis of a run."""
-    code_at_start = code(config)
+    code_at_start = digests_of_code(config)
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     folder = Path(str(config.run))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from train.config.compose import dotted
-from train.config.run_id import code
+from train.config.run_id import digests_of_code
 from train.config.schema import Config
 from train.config.sections import SmallCount
 from train.config.trained_run import trained_run
@@ -75,7 +75,7 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> tuple[pd.
     notes = [*conditions(about, about_run(again))]
     notes += [
         f"code of {part}: edited since."
-        for part, digest in code(config).items()
+        for part, digest in digests_of_code(config).items()
         if about.code.get(part) != digest
     ]
     return differences(read_rows(folder / RESULTS), read_rows(again / RESULTS)), notes

@@ -14,7 +14,7 @@ import data
 from conf.errors import UsageError
 from data.source import Source
 from train.checks.dry_run import check_data, dry_run
-from train.config.run_id import Code, code, finetuning_keys, packages, run_id_of, training_id_of
+from train.config.run_id import Code, digests_of_code, finetuning_keys, packages, run_id_of, training_id_of
 from train.config.schema import Config
 from train.config.validation import Section
 from train.context import Recipe, Run
@@ -41,7 +41,7 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> float 
 
     Raise UsageError where the id of the run is not the `expected` one.
     """
-    code_at_start = code(config)
+    code_at_start = digests_of_code(config)
     run_id = run_id_of(config, code_at_start)
     if expected not in (None, run_id):
         raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")

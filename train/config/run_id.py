@@ -42,7 +42,7 @@ def name_of(config: Config, run_id: str | None = None) -> str:
     return f"{Path(config.run).name}{extension}{checkpoint}-{run_id}"
 
 
-def code(config: Config) -> Code:
+def digests_of_code(config: Config) -> Code:
     """Return a digest of the code of each part of a run, as it is on the disk now."""
     contents = [content("extension", name) for name in config.evaluation.named]
     return {
@@ -71,7 +71,9 @@ def run_id_of(config: Config, digests: Code | None = None) -> str:
     }
     run = None if config.run is None else finished_id(Path(config.run))
     settings = config.model_dump(mode="json", exclude=NOT_IN_RUN)
-    return short_digest([settings, data_identity(config), run, contents, digests or code(config), packages()])
+    return short_digest(
+        [settings, data_identity(config), run, contents, digests or digests_of_code(config), packages()]
+    )
 
 
 def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:

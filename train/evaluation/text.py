@@ -39,7 +39,7 @@ class TextPart:
         return min(targets.start for targets in self.targets)
 
 
-def costs(scored: Iterable[ScoredTargets]) -> list[Key]:
+def keys_of_cost(scored: Iterable[ScoredTargets]) -> list[Key]:
     """Return the evaluations that share the cost of a part; those that divide other evaluations are free
     unless they are alone."""
     keys = {targets.result._replace(length=targets.length) for targets in scored}
@@ -82,7 +82,7 @@ class TextEvaluator(Evaluator):
             self.sums[targets.result] = torch.zeros(3, count, dtype=torch.float64)
             self.evaluated[targets.result] = targets.length
             self.scored.setdefault(piece, []).append(targets)
-        self.cost = {key: Cost() for group in self.scored.values() for key in costs(group)}
+        self.cost = {key: Cost() for group in self.scored.values() for key in keys_of_cost(group)}
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
@@ -92,7 +92,7 @@ class TextEvaluator(Evaluator):
                 yield TextPart(piece, draw, indices, tuple(group))
 
     def validation_step(self, part: TextPart, index: int) -> None:
-        self.attempt(part, costs(part.targets), len(part.windows) * part.piece.size)
+        self.attempt(part, keys_of_cost(part.targets), len(part.windows) * part.piece.size)
 
     def score(self, part: TextPart) -> None:
         extension, start, stop = part.piece

@@ -19,8 +19,8 @@ from train.config import run_id as cells
 from train.config.compose import register
 from train.config.run_id import (
     NOT_IN_TRAINING,
-    code,
     data_identity,
+    digests_of_code,
     finetuning_id_of,
     finetuning_keys,
     name_of,
@@ -60,7 +60,7 @@ def test_what_changes_the_result_changes_its_id_and_nothing_else(small: list[str
 
 
 def training(config: Config, corpus: str = "corpus") -> str:
-    return training_id_of(config, corpus, "32-true", code(config))
+    return training_id_of(config, corpus, "32-true", digests_of_code(config))
 
 
 def test_a_training_is_the_same_under_any_extension_and_evaluation(small: list[str]) -> None:
@@ -93,7 +93,7 @@ def test_what_is_excluded_from_an_id_exists() -> None:
 
 def test_a_fine_tuning_depends_on_its_weights_precision_and_code(small: list[str]) -> None:
     config = composed(*small, "extension=pi", "extension.finetune_steps=3")
-    digests = code(config)
+    digests = digests_of_code(config)
 
     def tuned(weights: str = "w", precision: str = "32-true", **changed: str) -> str:
         training = training_id_of(config, "corpus", precision, digests | changed)
@@ -233,12 +233,12 @@ def test_an_edit_of_shared_code_is_another_run(
     small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = composed(*small)
-    before = code(config)
+    before = digests_of_code(config)
     root = tmp_path / "copy"
     for folder in ("models", "data", "train"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(cells, "ROOT", root)
-    assert code(config) == before
+    assert digests_of_code(config) == before
     for file, part in (
         ("models/ops/rotary.py", "model"),
         (next((root / "models").rglob("*.c")).relative_to(root).as_posix(), "model"),
@@ -248,14 +248,14 @@ def test_an_edit_of_shared_code_is_another_run(
         ("data/text/split.py", "data"),
         ("train/evaluation/text.py", "evaluation"),
     ):
-        edited, known = root / file, code(config)
+        edited, known = root / file, digests_of_code(config)
         edited.write_text(f"{edited.read_text()}\nint edited;\n" if file.endswith(".c") else "edited = 1\n")
-        assert code(config)[part] != known[part]
+        assert digests_of_code(config)[part] != known[part]
 
 
 def test_a_trained_model_is_evaluated_by_the_code_that_trained_it(mine: Path, small: list[str]) -> None:
     config = composed(*small, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine")
-    about = About.model_construct(settings=config.model_dump(mode="json"), code=code(config))
+    about = About.model_construct(settings=config.model_dump(mode="json"), code=digests_of_code(config))
     check_code(about, Path("run"))
     mine.write_text(f'"""A docstring."""\n{FORMULA}')
     check_code(about, Path("run"))
