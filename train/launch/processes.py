@@ -1,4 +1,4 @@
-"""The processes of a sweep's jobs, on this machine or on SLURM; `DONE` means success."""
+"""The processes of a sweep's jobs, on this machine or on SLURM."""
 
 import multiprocessing
 import time
@@ -10,12 +10,9 @@ from typing import Any, Protocol
 
 from conf.errors import UsageError
 from train.launch.resources import Share, share
-from train.launch.sweep import Job
+from train.launch.sweep import Job, job_result
 from train.launch.worker import run_worker
-from train.results.rows import read_rows
-from train.results.run_folder import DONE, RESULTS
-from train.results.summary_table import headline
-from train.runtime.process import PATIENCE, block_sigint, ending
+from train.runtime.process import PATIENCE, block_sigint
 
 PRELOADED = ["yardstick", "train.launch.preload"]  # the first finds the second, wherever the command runs
 
@@ -155,19 +152,3 @@ def stop(processes: Sequence[JobProcess]) -> None:
         time.sleep(0.05)
     for process in processes:
         process.kill()
-
-
-def job_result(job: Job, code: int) -> str:
-    """Return how a job ended, in words; add it to the job's log if that does not say so."""
-    job.folder.chmod(job.folder.stat().st_mode)  # NFS may remember that there was no DONE
-    if (job.folder / DONE).exists():
-        try:
-            return f"done{headline(read_rows(job.folder / RESULTS), job.config.names.extension)}"
-        except UsageError as error:  # for the report to tell
-            return f"done, but {error}"
-    log = job.folder / "train.log"
-    if code >= 0:
-        return f"FAILED, see {log}"
-    with log.open("a", encoding="utf-8") as lines:
-        lines.write(f"Killed: the job {ending(code)}.\n")
-    return f"FAILED, it {ending(code)}"

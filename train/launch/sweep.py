@@ -17,7 +17,10 @@ from train.config.compose import config_of
 from train.config.run_id import NOT_IN_RUN
 from train.config.schema import Config
 from train.results.about import command_text
-from train.results.run_folder import is_done, write_whole
+from train.results.rows import read_rows
+from train.results.run_folder import DONE, RESULTS, is_done, write_whole
+from train.results.summary_table import headline
+from train.runtime.process import ending
 
 VARIED = ("encoding", "extension", "seed", "wandb", "logger")  # within one experiment
 
@@ -39,6 +42,22 @@ class Job:
     @property
     def is_done(self) -> bool:
         return is_done(self.folder, self.id)
+
+
+def job_result(job: Job, code: int) -> str:
+    """Return how a job ended, in words; add it to the job's log if that does not say so."""
+    job.folder.chmod(job.folder.stat().st_mode)  # NFS may remember that there was no DONE
+    if (job.folder / DONE).exists():
+        try:
+            return f"done{headline(read_rows(job.folder / RESULTS), job.config.names.extension)}"
+        except UsageError as error:  # for the report to tell
+            return f"done, but {error}"
+    log = job.folder / "train.log"
+    if code >= 0:
+        return f"FAILED, see {log}"
+    with log.open("a", encoding="utf-8") as lines:
+        lines.write(f"Killed: the job {ending(code)}.\n")
+    return f"FAILED, it {ending(code)}"
 
 
 @dataclass

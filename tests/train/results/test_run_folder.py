@@ -12,8 +12,7 @@ from conf.errors import UsageError
 from tests.composing import composed
 from tests.harm import flip, truncate
 from tests.train.conftest import SMALL
-from train.launch.processes import job_result
-from train.launch.sweep import Job, Multirun
+from train.launch.sweep import Job, Multirun, job_result
 from train.results.rows import read_rows
 from train.results.run_folder import (
     DOCUMENTS,
