@@ -136,7 +136,7 @@ def run_all(jobs: Sequence[Job], starter: Starter, side_by_side: int) -> None:
                 job, process, since = running.pop(slot)
                 count, now = len(jobs) - len(waiting) - len(running), time.perf_counter()
                 left = timedelta(seconds=round((now - began) * (len(jobs) / count - 1)))
-                progress = f"({count} of {len(jobs)}, about {left} left)"
+                progress = f"({count} of {len(jobs)}{f', about {left} left' if left else ''})"
                 result = job_result(job, process.exitcode or 0)
                 print(f"{job.folder.name:<36} {now - since:6.0f} s  {result} {progress}", flush=True)
     except BaseException:
