@@ -21,13 +21,13 @@ NOT_IN_RUN: dict[str, Any] = {  # True: the whole section
         "accelerator", "devices", "num_nodes", "strategy", "threads", "accumulate",  # by rounding alone
         "workers", "log_every", "checkpoint_every",  # who works, what is printed, what is resumed from
     },
-    "run": True, "data": True,  # whose digests are there instead
 }  # fmt: skip
 NOT_IN_TRAINING = NOT_IN_RUN | {
     "checkpoint": True, "evaluation": True, "extension": True,  # these come after the training
     "names": {"data", "extension", "model"},  # labels in the rows
     "trainer": NOT_IN_RUN["trainer"] | {"keep", "precision"},  # the resolved precision is there instead
 }  # fmt: skip
+BY_DIGEST = {"run": True, "data": True}  # have digests in their place
 PACKAGES = ("torch", "lightning", "numpy", "tokenizers", "sympy", "networkx")
 Code = dict[str, str]
 
@@ -70,7 +70,7 @@ def run_id_of(config: Config, digests: Code | None = None) -> str:
         name: content("extension", name) for name in config.evaluation.named if name != config.names.extension
     }
     run = None if config.run is None else finished_id(Path(config.run))
-    settings = config.model_dump(mode="json", exclude=NOT_IN_RUN)
+    settings = config.model_dump(mode="json", exclude=NOT_IN_RUN | BY_DIGEST)
     return short_digest(
         [settings, data_identity(config), run, contents, digests or digests_of_code(config), packages()]
     )
@@ -78,7 +78,7 @@ def run_id_of(config: Config, digests: Code | None = None) -> str:
 
 def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:
     """Return the id of a training on data with the fingerprint `corpus`, whatever is evaluated afterwards."""
-    settings = config.model_dump(mode="json", exclude=NOT_IN_TRAINING)
+    settings = config.model_dump(mode="json", exclude=NOT_IN_TRAINING | BY_DIGEST)
     of_tests = ("name", *data.instantiate(config.named_data).of_tests)
     trained_on = {key: value for key, value in data_identity(config).items() if key not in of_tests}
     relevant = {key: code[key] for key in ("model", "data", "training")}
@@ -102,6 +102,13 @@ def finetuning_keys(training_id: str, extensions: Mapping[str, ExtensionConfig])
 def finetuning_id_of(key: str, weights: str) -> str:
     """Return the id of a training with one of `finetuning_keys` that continues weights with this digest."""
     return short_digest([key, weights])
+
+
+def is_in_run(key: str) -> bool:
+    """Return whether a setting, such as trainer.max_steps, is in the id of a run."""
+    group, _, name = key.partition(".")
+    excluded = NOT_IN_RUN.get(group, ())
+    return excluded is not True and name not in excluded
 
 
 def data_identity(config: Config) -> dict[str, Any]:

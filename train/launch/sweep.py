@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from conf.errors import UsageError
 from train.config.cli import function
 from train.config.compose import config_of
-from train.config.run_id import NOT_IN_RUN
+from train.config.run_id import is_in_run
 from train.config.schema import Config
 from train.results.about import command_text
 from train.results.rows import read_rows
@@ -127,5 +127,4 @@ def earlier_entries(folder: Path, commands: list[list[str]]) -> list[dict[str, A
 def experiment(overrides: list[str]) -> set[str]:
     """Return the overrides that determine results, besides encoding, extension and seed."""
     keys = {entry: entry.lstrip("+").partition("=")[0] for entry in overrides}
-    others = {entry: key for entry, key in keys.items() if key not in NOT_IN_RUN}
-    return {entry for entry, key in others.items() if key.partition(".")[0] not in VARIED}
+    return {entry for entry, key in keys.items() if is_in_run(key) and key.partition(".")[0] not in VARIED}
