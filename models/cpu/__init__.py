@@ -92,11 +92,15 @@ def fingerprint(name: str, command: list[str]) -> str:
 
 def folder() -> Path:
     """Return the folder for compiled files. Raise OSError unless it is this user's alone."""
-    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "yardstick"
+    return private(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "yardstick")
+
+
+def private(path: Path) -> Path:
+    """Return a folder, made if it is missing. Raise OSError unless it is this user's alone."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o022 or stat.S_ISLNK(status.st_mode):
-        raise OSError(f"{path} is not yours alone")
+        raise OSError(f"{path} is not yours alone: chmod go-w it, or remove it")
     return path
 
 

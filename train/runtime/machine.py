@@ -90,7 +90,11 @@ def compile_each(parts: Iterable[nn.Module]) -> None:
     short, and write past the end; in the other direction they skip half of the numbers. PyTorch's own place,
     in the system's temporary folder, may be another user's. Raise OSError if this one is.
     """
-    folder = Path(os.environ.get(COMPILED) or native.folder() / "inductor")
+    from torch._inductor.runtime.runtime_utils import default_cache_dir
+
+    own = native.private(Path(default_cache_dir()))  # PyTorch keeps its headers there, whatever is chosen
+    chosen = Path(os.environ.get(COMPILED) or own)  # which it sets to its own when it is imported
+    folder = native.folder() / "inductor" if chosen == own else chosen
     name = re.sub(r"\W+", "_", f"{processor()} {torch.backends.cpu.get_cpu_capability()}")
     os.environ[COMPILED] = str(folder if folder.name == name else folder / name)
     for part in parts:

@@ -1,6 +1,7 @@
 """A training, and the model that it returns."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 import data
 from conf.errors import UsageError
+from models.registry import encodings_under
 from tests.composing import composed
 from tests.harm import flip
 from tests.train.fit.test_callbacks import train
@@ -166,14 +168,37 @@ def test_what_is_evaluated_is_not_compiled(small: list[str], outputs: Path, tmp_
     assert any((before[name] != weight).any() for name, weight in model.state_dict().items())
 
 
-@pytest.mark.parametrize("encoding", ["rope", "fire"])
+LEARNS = {  # steps, as many as it takes to learn something
+    "optimizer=muon encoding=rope": 60,
+    "optimizer=muon encoding=fire": 60,
+    "optimizer=adamw encoding=fox": 60,
+    "optimizer._target_=torch.optim.SGD optimizer.learning_rate=0.3 +optimizer.momentum=0.9": 60,
+    "optimizer._target_=torch.optim.Adafactor optimizer.learning_rate=0.02": 60,
+    "optimizer=muon encoding=rope extension=pi": 30,
+}
+
+
+@pytest.mark.parametrize("chosen", LEARNS)
 def test_a_training_in_bfloat16_learns_as_one_in_float32(
-    encoding: str, small: list[str], tmp_path: Path
+    chosen: str, small: list[str], tmp_path: Path
 ) -> None:
-    """Autocast ends with the forward pass. Muon, which iterates on float32, learned nothing under it."""
-    more = ["optimizer=muon", "trainer.max_steps=60", "model.width=64", "batch=8", f"encoding={encoding}"]
-    losses = [
-        course(train(small, tmp_path / precision, *more, f"trainer.precision={precision}"))[-1][1]["loss"]
-        for precision in ("32-true", "bf16-mixed")
-    ]
-    assert losses[1] == pytest.approx(losses[0], abs=0.02)
+    """Autocast ends with the forward pass. Muon, which iterates on float32, learned nothing under it.
+
+    Under an extension, a fine-tuning at twice the length goes on where the training ended.
+    """
+    more = [*chosen.split(), f"trainer.max_steps={LEARNS[chosen]}", "model.width=64", "batch=8"]
+    finals = []
+    for precision in ("32-true", "bf16-mixed"):
+        config = composed(*small, *more, f"trainer.precision={precision}", f"outputs={tmp_path}/{precision}")
+        source = data.load(config.named_data, config.model.vocab, tmp_path / "data")
+        run = Run(source, Recipe.of(config), config.trainer, config.evaluation)
+        model = build.build_gpt(config)
+        history = load_or_train(run, model, "01234567")[0].history
+        if config.names.extension != "none":
+            further = config.extension.model_copy(update={"finetune_steps": 30, "finetune_length": 32})
+            tuned = model.under(encodings_under(further.parameters, model.tiled))
+            run = replace(run, recipe=run.recipe.finetuned("pi", further))
+            history += load_or_train(run, tuned, "89abcdef")[0].history
+        finals.append(history[-1][1])
+        assert finals[-1] < history[0][1] - 0.5
+    assert finals[1] == pytest.approx(finals[0], abs=0.02)

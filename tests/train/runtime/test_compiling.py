@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from torch._inductor.runtime.runtime_utils import default_cache_dir
 
 from train.runtime.machine import COMPILED, compile_each
 
@@ -48,6 +50,22 @@ def test_a_folder_is_found_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "ANOTHER")
     compile_each([])
     assert Path(os.environ[COMPILED]) != found
+
+
+def test_the_place_that_pytorch_chooses_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is set by an import of PyTorch, as if the user had named it, and others may write there."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own = Path(default_cache_dir())
+    monkeypatch.setenv(COMPILED, str(own))
+    compile_each([])
+    assert Path(os.environ[COMPILED]).parent == tmp_path / "cache/yardstick/inductor"
+    for folder in (own, tmp_path / "cache/yardstick"):
+        folder.chmod(0o777)
+        monkeypatch.setenv(COMPILED, str(own))
+        with pytest.raises(OSError, match=f"{folder} is not yours alone"):
+            compile_each([])
+        folder.chmod(0o700)
 
 
 def test_without_a_compiler_nothing_is_started(
