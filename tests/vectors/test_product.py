@@ -84,10 +84,7 @@ def test_numbers(name: str, about: dict[str, Any]) -> None:
         found = effect.embed(torch.zeros(1, case.length, case.width))[0] / getattr(encoding, "amplitude", 1.0)
         for row in about["embedding"]:
             torch.testing.assert_close(
-                found[row["position"]].double(),
-                float64(row["values"]),
-                atol=2e-5,
-                rtol=0,
+                found[row["position"]].double(), float64(row["values"]), atol=2e-5, rtol=0
             )
     if "logits" in about:
         q, k = (

@@ -22,8 +22,7 @@ def setting(
     for method, loss in losses.items():
         by_seed = {
             (seed, method): DocumentScores(
-                loss + documents + draw.normal(0, luck) + draw.normal(0, 0.03, DOCUMENTS),
-                np.ones(DOCUMENTS),
+                loss + documents + draw.normal(0, luck) + draw.normal(0, 0.03, DOCUMENTS), np.ones(DOCUMENTS)
             )
             for seed in range(seeds)
         }

@@ -77,8 +77,7 @@ def test_three_test_sets_of_flip_flop_share_a_training_and_not_a_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "override",
-    ["seed=1", "trainer.compile=true", "optimizer.clip=3", "debug=overfit", "data.held_out=0.2"],
+    "override", ["seed=1", "trainer.compile=true", "optimizer.clip=3", "debug=overfit", "data.held_out=0.2"]
 )
 def test_what_decides_the_weights_is_in_the_id_of_a_training(override: str, small: list[str]) -> None:
     assert training(composed(*small, override)) != training(composed(*small))
