@@ -113,26 +113,6 @@ def test_deberta_shares_its_table_between_layers() -> None:
 # ---- CoPE
 
 
-def count(q: Tensor, k: Tensor, h: int, i: int, j: int) -> float:
-    """Return how far query i counts from key j to itself."""
-    return math.fsum(sigmoid(dot(q[0, h, i], k[0, h, n]) / math.sqrt(WIDTH)) for n in range(j, i + 1))
-
-
-@pytest.mark.parametrize("reach", [3, 20])
-def test_cope(reach: int) -> None:
-    q, k = content()
-    encoding = perturb(load("cope", head_width=WIDTH, length=16, reach=reach))
-    places = encoding.table.detach()
-
-    def bias(h: int, i: int, j: int) -> float:
-        place = min(count(q, k, h, i, j), reach - 1)
-        low, high = math.floor(place), math.ceil(place)
-        part = place - low
-        return (1 - part) * dot(q[0, h, i], places[low]) + part * dot(q[0, h, i], places[high])
-
-    agree(logits_of(encoding, q, k), biased_logits(q, k, bias))
-
-
 def test_cope_of_x_transformers() -> None:
     q, k = content()
     encoding = perturb(load("cope", head_width=WIDTH, length=16, reach=6))
@@ -153,19 +133,6 @@ def test_cope_counts_as_far_as_half_open_gates(length: int, reach: int) -> None:
 
 def forgetful(encoding: Encoding, q: Tensor, k: Tensor, x: Tensor) -> Tensor:
     return logits(q, k, late(encoding, Positions.of(q.size(-2)), x, q, k, q))
-
-
-def test_fox() -> None:
-    """The bias is the logarithm of all gates after the key, up to the query."""
-    (q, k), x = content(), random(1, LENGTH, SHAPE["width"], seed=3)
-    encoding = perturb(load("fox", **SHAPE))
-    weight, start = encoding.gate.weight.detach(), encoding.gate.bias.tolist()
-
-    def bias(h: int, i: int, j: int) -> float:
-        gates = (sigmoid(dot(weight[h], x[0, n]) + start[h]) for n in range(j + 1, i + 1))
-        return math.log(math.prod(gates))
-
-    agree(forgetful(encoding, q, k, x), biased_logits(q, k, bias))
 
 
 def test_fox_of_x_transformers() -> None:
@@ -193,31 +160,6 @@ def test_fox_keeps_its_precision_far_out() -> None:
 
 
 # ---- DAPE
-
-
-def test_dape_kerple() -> None:
-    """The logit becomes logit + bias + network(logits of all heads, biases of all heads)."""
-    q, k = content()
-    encoding = perturb(load("dape_kerple", **SHAPE, hidden=5))
-    r1, r2 = (nn.functional.softplus(r).tolist() for r in (encoding.inner.r1, encoding.inner.r2))
-    into, into_bias = encoding.read.weight.tolist(), encoding.read.bias.tolist()
-    out, out_bias = encoding.write.weight.tolist(), encoding.write.bias.tolist()
-
-    def kerple(h: int, i: int, j: int) -> float:
-        return -r1[h] * math.log(1 + r2[h] * (i - j))
-
-    def bias(h: int, i: int, j: int) -> float:
-        scores = [dot(q[0, n, i], k[0, n, j]) / math.sqrt(WIDTH) for n in range(HEADS)]
-        inputs = scores + [kerple(n, i, j) for n in range(HEADS)]
-        sums = [
-            math.fsum(w * x for w, x in zip(row, inputs, strict=True)) + b
-            for row, b in zip(into, into_bias, strict=True)
-        ]
-        hidden = [s if s > 0 else 0.01 * s for s in sums]
-        change = math.fsum(w * x for w, x in zip(out[h], hidden, strict=True)) + out_bias[h]
-        return kerple(h, i, j) + change
-
-    agree(logits_of(encoding, q, k), biased_logits(q, k, bias))
 
 
 def test_dape_keeps_what_else_its_encoding_does() -> None:

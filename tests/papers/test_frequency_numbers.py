@@ -1,12 +1,10 @@
-"""Extensions that change RoPE's frequencies, against printed numbers and other code."""
+"""Extensions that change RoPE's frequencies, against printed numbers."""
 
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from transformers import PretrainedConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from models.encodings import extend, load
 from models.extensions.frequencies import Frequencies
@@ -62,37 +60,3 @@ def test_longrope() -> None:
     for factor, length, expected in ((32, 4096, 1.1902380714), (4, 512, 1.1055415968)):
         extension = extended_rope("longrope", 64, length)
         assert extension.magnitude(factor) == pytest.approx(expected, abs=1e-10)
-
-
-# ---- transformers
-
-
-@pytest.mark.parametrize(
-    ("theirs", "ours", "given"),
-    [
-        ("linear", "pi", {}),
-        ("dynamic", "dynamic_ntk", {}),
-        ("yarn", "yarn", {}),
-        ("yarn", "yarn", {"truncate": False}),
-        ("llama3", "llama3", {"low_freq_factor": 1.0, "high_freq_factor": 4.0}),
-        ("longrope", "longrope", {"long_factor": [1 + f / 4 for f in range(32)], "short_factor": [1.0] * 32}),
-    ],
-)
-def test_of_transformers(theirs: str, ours: str, given: dict[str, Any]) -> None:
-    width, length, factor = 64, 512, 4.0
-    numbers = {"rope_type": theirs, "rope_theta": BASE, "factor": 1.0 if theirs == "dynamic" else factor}
-    config = PretrainedConfig(
-        head_dim=width,
-        hidden_size=4 * width,
-        num_attention_heads=4,
-        max_position_embeddings=length if theirs == "dynamic" else int(length * factor),
-        original_max_position_embeddings=length,
-        rope_parameters=numbers | {"original_max_position_embeddings": length} | given,
-    )
-    expected, magnitude = ROPE_INIT_FUNCTIONS[theirs](config, "cpu", seq_len=int(length * factor))
-    parameters = {"truncate": given["truncate"]} if "truncate" in given else {}
-    parameters |= {"factors": given["long_factor"]} if "long_factor" in given else {}
-    extension = extended_rope(ours, width, length, **parameters)
-    found = extension.scaled(plain(width), factor, BASE)
-    torch.testing.assert_close(found, expected.double(), atol=0, rtol=2e-6)
-    assert extension.magnitude(factor) == pytest.approx(magnitude)

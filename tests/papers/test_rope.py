@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from transformers import PretrainedConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
 
 from models.attention import logits
@@ -96,20 +94,3 @@ def test_p_rope() -> None:
     encoding = load("p_rope", head_width=16, proportion=0.3)
     speeds = geometric(16, 10_000)[:2] + [0.0] * 6
     agree(logits_of(encoding, q, k), rotary(q, k, speeds))
-
-
-@pytest.mark.parametrize("proportion", [0.25, 0.5, 0.75])
-def test_p_rope_of_transformers(proportion: float) -> None:
-    config = PretrainedConfig(
-        head_dim=64,
-        hidden_size=256,
-        num_attention_heads=4,
-        max_position_embeddings=512,
-        rope_parameters={
-            "rope_type": "proportional",
-            "rope_theta": 10_000.0,
-            "partial_rotary_factor": proportion,
-        },
-    )
-    frequencies, _ = ROPE_INIT_FUNCTIONS["proportional"](config, "cpu")
-    agree(load("p_rope", head_width=64, proportion=proportion).frequencies(), frequencies)

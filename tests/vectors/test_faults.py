@@ -96,14 +96,10 @@ FAULTS: dict[str, tuple[str, Engine]] = {
 }
 
 
-@pytest.mark.parametrize("name", BY_NAME)
-def test_the_formulas_agree_with_their_files(name: str) -> None:
-    assert disagreements(name, BY_NAME[name].formula) == []
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(fault: str) -> None:
     name, engine = FAULTS[fault]
+    assert disagreements(name, BY_NAME[name].formula) == []
     assert disagreements(name, engine) != []
 
 
