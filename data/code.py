@@ -63,7 +63,7 @@ def foreign_code(settings: Any) -> list[Path]:
     installed = tuple(Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "purelib", "platlib"))
     result = set()
     for module in {str(target).rpartition(".")[0] for target in targets(settings)}:
-        package, file = found(module)
+        package, file = package_and_file(module)
         if file is not None and any(map(file.is_relative_to, installed)):
             result.add(file)
         elif file is not None:
@@ -72,7 +72,7 @@ def foreign_code(settings: Any) -> list[Path]:
     return sorted(result)
 
 
-def found(module: str) -> tuple[Path, Path | None]:
+def package_and_file(module: str) -> tuple[Path, Path | None]:
     """Return the folder of a module's package, or the module if it has none, and its file; None if it is ours
     or does not exist. Nothing is imported."""
     top, *names = module.split(".")
