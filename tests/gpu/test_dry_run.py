@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """
@@ -34,6 +35,7 @@ leave()
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which(os.environ.get("CXX", "c++")) is None, reason="needs a C++ compiler"),
+    pytest.mark.skipif(torch.version.cuda is not None, reason="needs PyTorch's build for CPUs"),
 ]
 
 

@@ -13,6 +13,7 @@ from models.attention import logits
 from models.effect import Positions
 from models.encoding import Encoding
 from models.encodings import load
+from tests.vectors.rotary import geometric
 
 HEADS, LENGTH, WIDTH = 3, 13, 8
 SHAPE = {"heads": HEADS, "head_width": WIDTH, "width": HEADS * WIDTH, "depth": 2, "length": 16}
@@ -70,10 +71,6 @@ def planes(x: Sequence[float], layout: str, rotating: int) -> list[complex]:
     if layout == "half":
         return [complex(x[f], x[f + rotating // 2]) for f in range(rotating // 2)]
     return [complex(x[2 * f], x[2 * f + 1]) for f in range(rotating // 2)]
-
-
-def geometric(width: int, base: float) -> list[float]:
-    return [base ** (-2 * f / width) for f in range(width // 2)]
 
 
 FREQUENCIES = geometric(WIDTH, 10_000)

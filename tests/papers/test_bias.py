@@ -20,6 +20,7 @@ from models.encodings.kerple import KERPLELog, KERPLEPower
 from tests.conftest import perturb
 from tests.papers.loops import BOTH, HEADS, SHAPE, SLOPES, WIDTH, biased_logits, content, logits_of
 from tests.tolerance import agree, error
+from tests.vectors.biases import t5_bucket
 
 
 def bias(encoding: Encoding, i: int, j: int = 0, length: int = 2048) -> list[float]:
@@ -66,15 +67,6 @@ def test_alibi_of_bloom_mpt_and_x_transformers() -> None:
 
 
 # ---- T5
-
-
-def t5_bucket(distance: int, buckets: int, reach: int) -> int:
-    """Return the bucket by Mesh TensorFlow's rule for decoders, which the released T5 follows."""
-    exact = buckets // 2
-    if distance < exact:
-        return distance
-    grown = math.log(distance / exact) / math.log(reach / exact) * (buckets - exact)
-    return min(buckets - 1, exact + int(grown + 1e-12))
 
 
 @BOTH
