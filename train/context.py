@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 from lightning.pytorch import Trainer
@@ -57,6 +58,7 @@ class Run:
     evaluation: EvaluationConfig
     loggers: tuple[Logger, ...] = ()
     callbacks: Mapping[str, Any] = field(default_factory=dict)  # settings of callbacks of training, by name
+    unfinished: Path | None = None  # what an evaluation writes its sums to until it ends, less a suffix
 
     @property
     def objective(self) -> Objective:

@@ -68,7 +68,10 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     requested = config.trainer.precision, config.trainer.accelerator
     precision = decision_of_rank_zero(machine.resolved_precision(*requested))  # processors may differ
     trainer = config.trainer.model_copy(update={"precision": precision})
-    run = Run(source, Recipe.of(config), trainer, config.evaluation, callbacks=config.callbacks)
+    run = Run(
+        source, Recipe.of(config), trainer, config.evaluation, callbacks=config.callbacks,
+        unfinished=folder / "unfinished",
+    )  # fmt: skip
     windows = check_data(run, extensions)
     training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)
     keys = finetuning_keys(training_id, extensions)

@@ -62,6 +62,7 @@ def text_results(run: Run, models: Models, windows: Windows) -> tuple[list[Resul
         results += search.results()
     protocols = tuple(name for name in evaluation.protocols if name != REPLACED)
     text = TextEvaluator(models, windows, pieces, protocols, evaluation.tokens, run.objective)
+    text.unfinished = run.unfinished
     trainer.validate(text, verbose=False)
     results += text.results()
     scores = text.losses()

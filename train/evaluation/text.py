@@ -5,8 +5,10 @@ depend on their number.
 """
 
 import math
+import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -22,6 +24,9 @@ from train.evaluation.pieces import Piece, Pieces, ScoredTargets
 from train.fit.objective import Objective, next_token
 from train.results.protocols import COPYING, PROTOCOLS, Amounts, is_partial, protocols_of
 from train.results.rows import Result
+from train.results.run_folder import atomic_write
+
+KEEP_EVERY = 60.0  # seconds between two copies of the sums in a file
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,9 @@ def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amoun
 
 class TextEvaluator(Evaluator):
     """Sums for each window: the loss in nats, the number of targets and their bytes, by extension, protocol
-    and length."""
+    and length. With an `unfinished` file, an evaluation that was stopped goes on from there."""
+
+    unfinished: Path | None = None
 
     def __init__(
         self,
@@ -83,6 +90,7 @@ class TextEvaluator(Evaluator):
             self.evaluated[targets.result] = targets.length
             self.scored.setdefault(piece, []).append(targets)
         self.cost = {key: Cost() for group in self.scored.values() for key in keys_of_cost(group)}
+        self.done, self.kept = 0, time.monotonic()  # parts, and when they were last written
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
@@ -91,8 +99,30 @@ class TextEvaluator(Evaluator):
             for draw, indices in self.batches(piece.extension, mine, size):
                 yield TextPart(piece, draw, indices, tuple(group))
 
+    def on_validation_start(self) -> None:
+        super().on_validation_start()
+        if self.file is not None and self.file.is_file():
+            state = torch.load(self.file, weights_only=True)
+            self.done = state["done"]
+            self.sums = dict(zip(self.sums, state["sums"], strict=True))
+            self.cost = {key: Cost(*cost) for key, cost in zip(self.cost, state["cost"], strict=True)}
+            print(f"Going on after {self.done:,} parts that are evaluated already.", flush=True)
+
     def validation_step(self, part: TextPart, index: int) -> None:
+        if index < self.done:
+            return
         self.attempt(part, keys_of_cost(part.targets), len(part.windows) * part.piece.size)
+        if self.file is not None and time.monotonic() - self.kept > KEEP_EVERY:
+            costs = [astuple(cost) for cost in self.cost.values()]
+            with atomic_write(self.file) as out:
+                torch.save({"done": index + 1, "sums": [*self.sums.values()], "cost": costs}, out)
+            self.kept = time.monotonic()
+
+    @property
+    def file(self) -> Path | None:
+        """Return this process's unfinished file."""
+        name = f"{self.trainer.global_rank}-of-{self.trainer.world_size}"
+        return self.unfinished and self.unfinished.with_name(f"{self.unfinished.name}-{name}")
 
     def score(self, part: TextPart) -> None:
         extension, start, stop = part.piece
@@ -114,6 +144,8 @@ class TextEvaluator(Evaluator):
     def on_validation_end(self) -> None:
         self.reduce(self.sums)
         super().on_validation_end()
+        if self.file is not None:
+            self.file.unlink(missing_ok=True)
         full = self.full()
         for key, length in self.evaluated.items():
             if (key.extension, length) in full:

@@ -12,7 +12,7 @@ from models.registry import build, fits, read
 from tests.train.conftest import far_from_uniform, validate
 from train.evaluation.losses import token_losses
 from train.evaluation.pieces import Pieces
-from train.evaluation.text import TextEvaluator
+from train.evaluation.text import TextEvaluator, TextPart
 from train.fit.objective import masked_tokens, objective_of
 from train.results.protocols import Amounts, position_bins
 
@@ -47,6 +47,35 @@ def test_by_position_adds_up_to_the_whole(models, windows) -> None:
     for name in ("none", "pi"):  # a model that is shown pieces has no loss by position
         bins = torch.stack([found.sums[name, "by_position", end] for end in position_bins(LONGEST)])
         torch.testing.assert_close(bins.sum(0), found.sums[name, "nonoverlapping", LONGEST])
+
+
+@pytest.mark.parametrize("parts", [1, 7])
+def test_a_stopped_evaluation_goes_on(models, windows, tmp_path, monkeypatch, parts) -> None:
+    """No part is scored twice, and all numbers are those of an evaluation in one go."""
+    monkeypatch.setattr("train.evaluation.text.KEEP_EVERY", -1.0)
+    whole, calls = scores(models, windows, 64), []
+
+    def evaluator(after: int) -> TextEvaluator:
+        text = TextEvaluator(models, windows, AMOUNTS, ("same_tokens", "nonoverlapping", "by_position"), 64)
+        text.unfinished = tmp_path / "unfinished"
+        score = text.score
+
+        def counted(part: TextPart) -> None:
+            if len(calls) == after:
+                raise KeyboardInterrupt
+            calls.append(part)
+            score(part)
+
+        monkeypatch.setattr(text, "score", counted)
+        return text
+
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        validate(evaluator(parts))
+    resumed = validate(evaluator(-1))
+    assert len(calls) == sum(1 for _ in whole.parts(0, 1))
+    for key, losses in whole.losses().items():
+        assert torch.equal(losses, resumed.losses()[key])
+    assert not list(tmp_path.iterdir())
 
 
 def test_undefined_lengths_are_left_out(windows) -> None:
