@@ -116,15 +116,19 @@ def only_table(sweep: SweepResults, metric: str = "loss") -> Table:
 
 
 def read_tables(sweep: SweepResults) -> list[Table]:
-    """Return a table for each data, corpus and training length; text and answers are separate."""
+    """Return a table for each data, corpus and training length; text and answers are separate. Runs that
+    diverged have no scores: they are named and left out, unless there are no others."""
     alike: dict[tuple[str, str, int, bool], list[FinishedRun]] = defaultdict(list)
-    for run in sweep.runs:
+    diverged = [run for run in sweep.runs if run.about.diverged is not None]
+    lost = [f"{run.folder.name} diverged and is left out. {run.about.diverged}" for run in diverged]
+    for run in [run for run in sweep.runs if run not in diverged] or sweep.runs:
         kinds = {row.is_answer for row in run.rows if row.protocol != ONCE}
         for answers in kinds or {False}:
             rows = [row for row in run.rows if row.protocol == ONCE or row.is_answer == answers]
             key = rows[0].data, rows[0].corpus, rows[0].trained_length, answers
             alike[key].append(replace(run, rows=rows))
-    return [read_table(runs) for _, runs in sorted(alike.items())]
+    tables = [read_table(runs) for _, runs in sorted(alike.items())]
+    return [replace(table, notes=[*lost, *table.notes]) for table in tables]
 
 
 def read_table(runs: list[FinishedRun]) -> Table:

@@ -9,7 +9,7 @@ import pytest
 from sweeps.archive import pack
 from sweeps.results import load_sweep
 from sweeps.table import Table, only_table, read_tables
-from tests.sweeps.synthetic import make_sweep, vouch
+from tests.sweeps.synthetic import edit, make_sweep, rewrite, text_of, vouch
 from train.results.rows import read_rows
 
 
@@ -54,6 +54,18 @@ def test_other_windows_are_not_compared_by_document(sweep: Path) -> None:
     vouch(sweep)
     assert read(sweep).notes == ["fox-s1 was scored on different windows: intervals are over seeds only."]
     assert read(sweep).over == "seeds"
+
+
+def test_a_run_that_diverged_is_named_and_spoils_no_interval(sweep: Path) -> None:
+    place = sweep / "fox-s1"
+    rewrite(place, [row for row in read_rows(place / "results.jsonl") if row.protocol == "training"])
+    np.savez(place / "documents.npz")
+    edit(place / "run.json", lambda about: about.update(diverged="The loss is nan at step 3: lower it."))
+    vouch(sweep)
+    table = read(sweep)
+    assert table.notes == ["fox-s1 diverged and is left out. The loss is nan at step 3: lower it."]
+    assert table.over == "seeds and documents"
+    assert "fox-s1 diverged" in " ".join(text_of(sweep).split())
 
 
 def test_one_function_is_one_line(sweep: Path) -> None:
