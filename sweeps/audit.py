@@ -20,12 +20,14 @@ from sweeps.results import load_sweep
 from sweeps.statistics import estimate
 from sweeps.table import Table, read_tables
 from train.public import audit as static
+from train.results.protocols import KEY_TOKENS
 from train.results.rows import ANSWERS, DEPTH
 from train.results.run_folder import write_whole
 
 DEFAULTS = (
     "evaluation.ladder=[0.0625,0.125,0.25,0.5,1,2,4,8]",
     "evaluation.extensions=[crop,window,pi,ntk,yarn,self_extend,dual_chunk]",
+    "evaluation.protocols=[same_tokens,key_tokens]",
     "evaluation.retrieval=needle",
 )
 DRAWS = 2000  # of documents, for the interval of a length
@@ -94,13 +96,15 @@ def advice(row: pd.Series) -> str:
 
 
 def length_table(table: Table) -> str:
-    """Return the loss at each length, and its change from the length before."""
+    """Return the loss at each length, its change from the length before, and the loss of key tokens."""
     every = losses_by_length(table)
     steps = paired_change(table, every.diff().iloc[1:])
     rows = [[f"{n:,}", number(float(value))] for n, value in paired_change(table, every)["value"].items()]
     changes = ["", *(with_interval(row["value"], row["low"], row["high"]) for _, row in steps.iterrows())]
-    cells = [[*row, text] for row, text in zip(rows, changes, strict=True)]
-    return to_markdown(["tokens", "loss", "change"], cells)
+    of_keys = under_extension(table.value(KEY_TOKENS, "loss"), "none").droplevel(["method", "seed"])
+    keys = ["" if np.isnan(value) else number(value) for value in of_keys.reindex(every.index)]
+    cells = [[*row, text, key] for row, text, key in zip(rows, changes, keys, strict=True)]
+    return to_markdown(["tokens", "loss", "change", "loss of key tokens"], cells)
 
 
 def extension_table(table: Table) -> str:

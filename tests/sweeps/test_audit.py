@@ -1,5 +1,6 @@
 """The audit of a checkpoint with weights: its page, from the rows of an evaluation."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from sweeps.audit import effective_length, first_harm, main
 from sweeps.table import Table
 from tests.checkpoints import save_documents, save_small_llama
+from train.evaluation import key_tokens
 
 
 def test_the_page_of_a_small_checkpoint(
@@ -19,15 +21,18 @@ def test_the_page_of_a_small_checkpoint(
     model, text = save_small_llama(tmp_path / "model"), save_documents(tmp_path / "text.csv")
     settings = [
         f"model={model}", "data=files", f"data.path={text}", "data.held_out=0.5", f"outputs={tmp_path}",
-        "trainer.accelerator=cpu",
-        "evaluation.lengths=[64,128]", "evaluation.extensions=[crop,window,yarn]", "evaluation.windows=8",
+        "trainer.accelerator=cpu", "length=192", "evaluation.lengths=[48,96,192,384]",
+        "evaluation.extensions=[crop,window,yarn]", "evaluation.windows=8",
         "evaluation.problems=5",
     ]  # fmt: skip
+    monkeypatch.setattr(key_tokens, "GAIN", 0.0)  # a random model wins next to nothing
+    monkeypatch.setattr(key_tokens, "LOSS", 9.0)
     monkeypatch.setattr(sys, "argv", ["audit", *settings])
     assert main() == 0
     printed = capsys.readouterr().out
     assert "More context lowers the loss up to" in printed
     assert "| yarn |" in printed
+    assert re.search(r"\| 192 \| [\d.]+ \| [^|]+ \| \d\.\d+ \|", printed)  # the loss of key tokens is there
     assert "depth 0.50" in printed
     assert "No engine is known to read this file differently." in printed
     (page,) = tmp_path.glob("checkpoints/model/none-*/audit.md")

@@ -19,7 +19,7 @@ from train.config.sections import (
     TrainerConfig,
 )
 from train.config.validation import Natural, Section
-from train.results.protocols import COPYING, REPLACED
+from train.results.protocols import COPYING, KEY_TOKENS, REPLACED
 
 STEPS, CLIP = "trainer.max_steps", "optimizer.clip, the largest norm"
 ELSEWHERE = {  # flags of Lightning's Trainer that other settings set
@@ -107,7 +107,7 @@ class Config(Architecture, EvaluatedConfig):
             yield "objective=mlm hides tokens that a causal model cannot infer: add model.causal=false."
         if not is_masked and not self.model.causal:
             yield "model.causal=false sees the token that it must predict: add objective=mlm."
-        for name in (COPYING, REPLACED):
+        for name in (COPYING, KEY_TOKENS, REPLACED):
             if is_masked and name in evaluation.protocols:
                 yield f"evaluation.protocols=[{name}] is for objective=clm: leave it out."
         for flag in trainer.parameters.keys() & ELSEWHERE.keys():

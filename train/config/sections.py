@@ -8,7 +8,7 @@ from conf.choices import files
 from conf.errors import UsageError, no_choice
 from models.bounds import LONGEST, Count, Share
 from train.config.validation import Natural, Quantity, Section
-from train.results.protocols import BY_POSITION, COPYING, PROTOCOLS, REPLACED
+from train.results.protocols import BY_POSITION, COPYING, KEY_TOKENS, PROTOCOLS, REPLACED
 
 CONTROLS = ("crop", "window")  # extensions that a claim to use longer context must beat
 LIST = Field(strict=False, min_length=1)
@@ -162,7 +162,8 @@ class EvaluationConfig(Section):
 
     @model_validator(mode="after")
     def names_exist(self) -> Self:
-        known = {"protocol": [*PROTOCOLS, BY_POSITION, COPYING, REPLACED], "extension": [*files("extension")]}
+        protocols = [*PROTOCOLS, BY_POSITION, COPYING, KEY_TOKENS, REPLACED]
+        known = {"protocol": protocols, "extension": [*files("extension")]}
         for kind, names in (("protocol", self.protocols), ("extension", self.named)):
             for name in names:
                 if name not in known[kind]:

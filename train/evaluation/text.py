@@ -18,11 +18,12 @@ from data.source import Windows
 from train.config.sections import EvaluationConfig
 from train.evaluation.copying import copying_masks
 from train.evaluation.evaluator import Cost, Evaluator, Key
+from train.evaluation.key_tokens import key_tokens
 from train.evaluation.losses import ratio_of_totals, token_losses
 from train.evaluation.model import Models
 from train.evaluation.pieces import Piece, Pieces, ScoredTargets
 from train.fit.objective import Objective, next_token
-from train.results.protocols import COPYING, PROTOCOLS, Amounts, is_partial, protocols_of
+from train.results.protocols import COPYING, KEY_TOKENS, PROTOCOLS, Amounts, is_partial, protocols_of
 from train.results.rows import Result
 from train.results.run_folder import atomic_write
 
@@ -55,7 +56,7 @@ def amounts(config: EvaluationConfig, lengths: list[int], trained: int) -> Amoun
     """Return the numbers of tokens for protocols, with `auto` resolved by the training length."""
     last = min(max(1, trained // 2), *lengths) if config.last == "auto" else config.last
     stride = None if config.stride == "auto" else config.stride
-    return Amounts(tuple(lengths), min(trained, *lengths), last, stride)
+    return Amounts(tuple(lengths), min(trained, *lengths), last, stride, trained)
 
 
 class TextEvaluator(Evaluator):
@@ -81,7 +82,8 @@ class TextEvaluator(Evaluator):
         self.sizes = windows.sizes[:, 1:] if is_shifted else windows.sizes[:, :-1]  # (N, T) bytes of targets
         count = windows.tokens.size(0)
         self.copying = copying_masks(windows.tokens, amounts) if COPYING in protocols else {}
-        self.pieces = Pieces(models, amounts, protocols, self.copying)
+        shown = tuple(protocol for protocol in protocols if protocol != KEY_TOKENS)
+        self.pieces = Pieces(models, amounts, shown, self.copying)
         self.sums: dict[Key, Tensor] = {}  # nats, targets and bytes (3, N)
         self.evaluated: dict[Key, int] = {}  # the length of each result
         self.scored: dict[Piece, list[ScoredTargets]] = {}
@@ -89,6 +91,8 @@ class TextEvaluator(Evaluator):
             self.sums[targets.result] = torch.zeros(3, count, dtype=torch.float64)
             self.evaluated[targets.result] = targets.length
             self.scored.setdefault(piece, []).append(targets)
+        keys = [key for key in self.sums if key.protocol == "same_tokens" and KEY_TOKENS in protocols]
+        self.by_token = {key: torch.zeros(count, amounts.common) for key in keys}  # losses
         self.cost = {key: Cost() for group in self.scored.values() for key in keys_of_cost(group)}
         self.done, self.kept = 0, time.monotonic()  # parts, and when they were last written
 
@@ -140,9 +144,12 @@ class TextEvaluator(Evaluator):
             if mask is not None:
                 scored = scored * mask[part.windows]
             self.sums[key][:, part.windows] += scored.sum(-1)
+            if key in self.by_token:
+                self.by_token[key][part.windows] = scored[0].float()
 
     def on_validation_end(self) -> None:
         self.reduce(self.sums)
+        self.reduce(self.by_token)
         super().on_validation_end()
         if self.file is not None:
             self.file.unlink(missing_ok=True)
@@ -161,6 +168,7 @@ class TextEvaluator(Evaluator):
                 yield Result(*key, "bits_per_byte", *bits)
             elif key[1:] in self.copying and key.extension == next(iter(self.models)):
                 yield Result(*key, "share", float(self.copying[key[1:]].double().mean()))
+        yield from self.of_key_tokens()
         yield from self.costs()
         full = self.full()
         for extension, model in self.models.items():
@@ -170,6 +178,20 @@ class TextEvaluator(Evaluator):
                 if length not in defined or (extension, length) in full:
                     names = [name for name in protocols if name in PROTOCOLS]
                     yield from (Result(extension, name, length, "loss", None) for name in names)
+
+    def of_key_tokens(self) -> Iterator[Result]:
+        """Yield the loss of the key tokens at each length, and their share of all targets."""
+        amounts, first = self.pieces.amounts, next(iter(self.models))
+        known = {key: losses for key, losses in self.by_token.items() if key in self.sums}
+        plain = {key.length: losses for key, losses in known.items() if key.extension == first}
+        mask = key_tokens(plain, amounts.common, amounts.trained)
+        if mask is None:
+            return
+        for (extension, _, length), losses in known.items():
+            nats, counts = (losses * mask).double().sum(-1), mask.double().sum(-1)  # (N,)
+            value = ratio_of_totals(nats, counts, self.windows.document)
+            yield Result(extension, KEY_TOKENS, length, "loss", *value)
+            yield Result(extension, KEY_TOKENS, length, "share", float(mask.double().mean()))
 
     def losses(self) -> dict[str, Tensor]:
         """Return the loss of every window, whose mean is the total loss, and its document, for paired

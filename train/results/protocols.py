@@ -28,6 +28,7 @@ class Amounts:
     common: int  # last targets of a window, scored alike at every length
     last: int  # targets of a piece that last_k scores
     stride: int | None = None  # from one piece to the next; None: as each protocol says
+    trained: int | None = None  # the training length
     context: int | None = None  # that a model is shown at most (crop); None: all of a piece
 
     @property
@@ -98,6 +99,7 @@ PROTOCOLS: dict[str, Callable[[int, Amounts], Iterable[Span]]] = {
 }
 BY_POSITION = "by_position"  # the loss at each position of the longest context
 COPYING = "copying"  # same_tokens in parts: copying_512, ..., by how far back a target could be copied from
+KEY_TOKENS = "key_tokens"  # same_tokens of the targets that need long context (LongPPL)
 REPLACED = "replaced"  # same_tokens, with other text in place of earlier occurrences of its targets
 REPLACED_ELSEWHERE = "replaced_elsewhere"  # and with as much other text in other places
 
@@ -114,7 +116,7 @@ def protocols_of(protocols: tuple[str, ...], is_crop: bool) -> tuple[str, ...]:
 
 def is_partial(protocol: str) -> bool:
     """Return whether a protocol divides the targets of another one, or changes its text."""
-    return protocol == BY_POSITION or protocol.startswith((COPYING, REPLACED))
+    return protocol == BY_POSITION or protocol.startswith((COPYING, KEY_TOKENS, REPLACED))
 
 
 def position_bins(longest: int, first: int = 8) -> list[int]:
