@@ -88,7 +88,6 @@ def test_a_documented_command(command: str, folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("WANDB_MODE", "disabled")
     monkeypatch.setenv(VARIABLE, str(folder / "methods"))
     monkeypatch.syspath_prepend(folder / "methods")
-    register.cache_clear()
     for placeholder, value in FOR_INSTANCE.items():
         command = command.replace(placeholder, value)
     lines = make_commands(command) if command.startswith("make") else [command]
