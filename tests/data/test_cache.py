@@ -20,6 +20,7 @@ from data import cache as folders
 from data.disk import of_file
 from data.text.tokens import Text
 from tests.harm import files_of_at_most, flip, truncate
+from tests.processes import TIMEOUT
 from train.paths import ROOT
 
 LOAD = """
@@ -54,7 +55,7 @@ def opened(settings: dict[str, Any], cache: Path) -> Text:
 @pytest.mark.slow
 def test_many_processes_build_once(small: dict[str, Any], tmp_path: Path) -> None:
     processes = [start(small, tmp_path / "cache") for _ in range(3)]
-    outputs = [process.communicate(timeout=60) for process in processes]
+    outputs = [process.communicate(timeout=TIMEOUT) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], outputs
     assert sum(errors.count("Preparing data=files") for _, errors in outputs) == 1
     assert len({out.rsplit(" [")[0] for out, _ in outputs}) == 1
@@ -81,7 +82,7 @@ def test_a_killed_build_leaves_nothing_that_looks_whole(
 @pytest.mark.slow
 def test_a_warm_cache_imports_nothing_heavy(stdlib: Text, settings: Callable[..., dict], cache: Path) -> None:
     process = start(settings("stdlib", limit=0.5, held_out=0.03), cache)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=TIMEOUT)
     assert out.split() == [stdlib.fingerprint, stdlib.folder.name, "[]"], errors
     assert "Preparing" not in errors
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.distributed.run import main
 
-from tests.processes import descendants, exit_code, is_alive, start, wait_for
+from tests.processes import TIMEOUT, descendants, exit_code, is_alive, start, wait_for
 from tests.train import wandb_file
 from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun
 from tests.train.test_run import close
@@ -104,7 +104,7 @@ def test_a_process_that_dies_ends_the_others(small: list[str], tmp_path: Path, m
         wait_for(lambda: MOMENTS[moment] in process.stdout.readline() if MOMENTS[moment] else second())
         (other,) = second()
         os.kill(other, signal.SIGKILL)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=TIMEOUT)
     assert process.returncode not in (0, None)
     named = f"Child process with PID {other} terminated with code -9."
     assert named in errors or "yardstick: Another process of this run has ended;" in errors, errors
