@@ -79,11 +79,8 @@ class PublicModel(nn.Module):
         """
         changes_rotations = not encoding_fits(name, self.still)
         base = self.plain if changes_rotations or name == "plain" else self.configured
-        return self.with_encodings(encodings_under(settings, base))
-
-    def with_encodings(self, encodings: Sequence[Encoding]) -> "PublicModel":
         other = copy(self)
-        other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings)}
+        other._modules = dict(self._modules) | {"encodings": nn.ModuleList(encodings_under(settings, base))}
         return other
 
     def acting(self, tokens: int) -> list[tuple[nn.Module, ...]]:
@@ -92,11 +89,8 @@ class PublicModel(nn.Module):
 
     def skippable_tokens(self, length: int, first: int) -> int:
         """Return the number of first tokens that lie in other pieces of a crop."""
-        return (
-            0
-            if self.context is None
-            else max(0, length - self.context * -(-(length - first) // self.context))
-        )
+        context = self.context or length
+        return max(0, length - context * -(-(length - first) // context))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits (B, T, vocab) of tokens (B, T)."""
