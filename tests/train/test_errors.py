@@ -76,6 +76,7 @@ encoding._target_=models.encodings.nope.NoPE | its results need another name: ad
 encoding._target_=os.system names.encoding=mine | os.system should be the dotted path of a class
 encoding._target_=not_here.Mine names.encoding=mine | Name the folder that it is in: methods=
 names.encoding=a/b | names.encoding=a/b should match pattern
+names.encoding=[a] | names.encoding=[a] should be a valid string.
 data.path=/nowhere | /nowhere
 data.limit=nan | data.limit=NaN should be a finite number.
 trainer.max_steps=0 | trainer.max_steps=0 should be greater than or equal to 1.

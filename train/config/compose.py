@@ -79,7 +79,11 @@ def resolved_settings(root: DictConfig) -> dict[str, Any]:
         chosen = HydraConfig.get().runtime.choices.get(group)
         name = settings["names"][group] = chosen if given is None else given
         target = class_in(group, settings)
-        if name in files(group) and (name != chosen or target != class_in(group, content(group, str(name)))):
+        if (
+            isinstance(name, str)
+            and name in files(group)
+            and (name != chosen or target != class_in(group, content(group, name)))
+        ):
             raise UsageError(
                 f"{group}._target_={target} is not what conf/{group}/{name}.yaml names, so its results need "
                 f"another name: add names.{group}=my_{group}."
