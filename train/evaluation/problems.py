@@ -101,7 +101,7 @@ class ProblemEvaluator(Evaluator):
     def results(self) -> Iterator[Result]:
         """Yield means over problems; None at lengths with an undefined encoding or without memory."""
         for length, problems in self.problems.items():
-            yield Result("none", ANSWERS, length, CHANCE, majority(problems.targets[problems.mask]))
+            yield Result("none", ANSWERS, length, CHANCE, majority(problems.targets, problems.mask))
         for extension in self.models:
             for length, problems in self.problems.items():
                 scores = self.scores.get((extension, length))
@@ -148,9 +148,11 @@ def score_answers(model: EvaluatedModel, batch: Batch, mask: Tensor, draw: int) 
     return torch.stack([hits / count, (hits == count).double(), nats / count])
 
 
-def majority(tokens: Tensor) -> float:
-    """Return the share of the most frequent token."""
-    return float(tokens.unique(return_counts=True)[1].max() / tokens.numel())
+def majority(targets: Tensor, mask: Tensor) -> float:
+    """Return the accuracy of one token for all answers, the best there is, as a mean over problems."""
+    share = mask.double() / mask.sum(1, keepdim=True)  # (N, T), of an answer
+    of_token = torch.zeros(int(targets.max()) + 1, dtype=torch.float64)
+    return float(of_token.index_add(0, targets[mask], share[mask]).max() / len(targets))
 
 
 def problem_protocols(depth: Tensor | None) -> dict[str, Tensor | slice]:

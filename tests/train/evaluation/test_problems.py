@@ -21,7 +21,7 @@ from sweeps.comparison import comparisons_of
 from sweeps.results import load_sweep as load_sweep
 from tests.composing import composed
 from tests.train.conftest import far_from_uniform, run_together, validate
-from train.evaluation.problems import ProblemEvaluator, problem_protocols
+from train.evaluation.problems import ProblemEvaluator, majority, problem_protocols
 from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
 from train.results.rows import Row, read_rows
 from train.run import run_job
@@ -99,6 +99,13 @@ def test_against_single_tokens(models: dict[str, GPT], tokens: int) -> None:
     assert 0 < float(torch.stack([scores[0] for scores in answers.scores.values()]).mean()) < 1
 
 
+def test_chance_is_a_mean_over_problems_as_accuracy_is() -> None:
+    """Token 7 is half of each short answer; token 3 is more frequent, in one long answer."""
+    targets = torch.tensor([[7, 1, 0, 0, 0], [7, 2, 0, 0, 0], [3, 3, 3, 3, 4]])
+    mask = torch.tensor([[True, True, False, False, False]] * 2 + [[True] * 5])
+    assert majority(targets, mask) == pytest.approx(1 / 3)
+
+
 def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
     answers = answered(models)
     found = {result[:4]: result[4:] for result in answers.results()}
@@ -111,10 +118,12 @@ def test_results_are_means_over_problems(models: dict[str, GPT]) -> None:
     deep = float(scores[3, problems.depth == 0.5].mean())
     assert found["none", "depth_0.50", 12, "margin"][0] == pytest.approx(deep)
     assert {key[1] for key in found} == {"answers", "depth_0.00", "depth_0.50", "depth_1.00"}
-    tokens = problems.targets[problems.mask].tolist()
+    answers_of = [problems.targets[n][problems.mask[n]].tolist() for n in range(COUNT)]
     assert {key[::2] for key in found if key[3] == "chance"} == {("none", length) for length in LENGTHS}
     chance = found["none", "answers", 12, "chance"][0]
-    assert chance == pytest.approx(max(map(tokens.count, tokens)) / len(tokens))  # the majority's
+    every = {token for answer in answers_of for token in answer}
+    of_token = [sum(answer.count(token) / len(answer) for answer in answers_of) / COUNT for token in every]
+    assert chance == pytest.approx(max(of_token))  # the majority's
     documents = answers.documents()
     assert torch.equal(documents["none|answers|12|loss"], scores[2])
     assert torch.equal(documents["answers"], torch.arange(COUNT) // 3)
