@@ -20,7 +20,7 @@ from models.cache import Cache
 from models.gpt import GPT
 from train.build import build_gpt, extend_gpt
 from train.config.schema import Config
-from train.config.trained_run import check_code, trained_run
+from train.config.trained_run import check_model, trained_run
 from train.fit.checkpoints import restore
 
 
@@ -115,7 +115,7 @@ def load(folder: str | Path, extension: str = "none", **parameters: Any) -> Trai
     folder = Path(folder)
     about = trained_run(folder)
     config = Config.of(about.settings)
-    check_code(about, folder)
+    check_model(about, folder)
     model = build_gpt(config)
     restore(folder / "final.ckpt", model, about.training)
     model = extend_gpt(model, extension, parameters, config.seed)

@@ -219,4 +219,4 @@ def test_a_training_that_diverges_is_a_row(small: list[str], tmp_path: Path) -> 
     assert json.loads((tmp_path / "run/run.json").read_text())["diverged"].startswith("The loss is nan")
     assert not list(tmp_path.rglob("*.ckpt*"))
     refused = call(f"run={tmp_path}/run", module="train.evaluate", check=False)
-    assert "final.ckpt is missing" in refused.stderr
+    assert "holds no model: The loss is nan" in refused.stderr

@@ -51,8 +51,10 @@ def check_classes(settings: Mapping[str, object], file: str | Path) -> None:
                 )
 
 
-def check_code(about: About, folder: Path) -> None:
-    """Raise UsageError if a trained model would be evaluated by other code than it was trained with."""
+def check_model(about: About, folder: Path) -> None:
+    """Raise UsageError if a training left no model, or if other code would evaluate it."""
+    if about.diverged is not None:
+        raise UsageError(f"{folder} holds no model: {about.diverged}")
     if about.code.get("model") != model_code(about.settings["encoding"]):
         name = about.settings["names"]["encoding"]
         raise UsageError(
@@ -76,7 +78,7 @@ def trained_settings(chosen: Mapping[str, Any]) -> dict[str, Any]:
     `evaluation` keeps the run's."""
     folder = Path(str(chosen["run"]))
     about = trained_run(folder)
-    check_code(about, folder)
+    check_model(about, folder)
     kept = about.settings
     trainer = kept["trainer"] | {key: chosen["trainer"][key] for key in TRAINER}
     if trainer["precision"] == "auto":

@@ -29,7 +29,7 @@ from train.config.run_id import (
 )
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
-from train.config.trained_run import check_code
+from train.config.trained_run import check_model
 from train.fit.checkpoints import weights_digest
 from train.paths import CONF
 from train.results.about import About
@@ -255,12 +255,12 @@ def test_an_edit_of_shared_code_is_another_run(
 def test_a_trained_model_is_evaluated_by_the_code_that_trained_it(mine: Path, small: list[str]) -> None:
     config = composed(*small, "encoding=alibi", "encoding._target_=mine.Mine", "names.encoding=mine")
     about = About.model_construct(settings=config.model_dump(mode="json"), code=digests_of_code(config))
-    check_code(about, Path("run"))
+    check_model(about, Path("run"))
     mine.write_text(f'"""A docstring."""\n{FORMULA}')
-    check_code(about, Path("run"))
+    check_model(about, Path("run"))
     mine.write_text(FORMULA.replace("2", "3"))
     with pytest.raises(UsageError, match=r"encoding=mine, .* edited since run was trained: undo that, or"):
-        check_code(about, Path("run"))
+        check_model(about, Path("run"))
 
 
 def test_only_folders_of_conf_are_groups() -> None:
