@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import mean
 
+from hydra._internal.utils import get_args_parser
+
+from conf.choices import use_methods
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.numbers import plural
@@ -36,9 +39,13 @@ class Assumptions(Section):
 
 def plan(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a plan; the arguments are `Assumptions`, and those of `yardstick`."""
-    assumptions = [item for item in arguments if item.partition("=")[0] in Assumptions.model_fields]
+    options = get_args_parser().parse_intermixed_args(list(arguments))
+    if options.config_dir:
+        use_methods(Path(options.config_dir))
+    words: list[str] = options.overrides
+    assumptions = [item for item in words if item.partition("=")[0] in Assumptions.model_fields]
     given = Assumptions.of(dotted(assumptions))
-    config, encodings = sweep_settings(*(item for item in arguments if item not in assumptions))
+    config, encodings = sweep_settings(*(item for item in words if item not in assumptions))
     gpus, runs = config.trainer.processes, len(encodings)
     if given.gpus < gpus:
         raise UsageError(f"gpus={given.gpus} is fewer than the {gpus} that one run takes.")

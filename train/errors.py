@@ -77,6 +77,8 @@ def explanation(error: BaseException) -> str | None:
         return f"{error.strerror}{where}."
     if isinstance(error, UsageError | OSError):
         return str(error)
+    if isinstance(error, ValueError) and str(error).startswith("Config group override must be a string"):
+        return "What is chosen has a name and no number: write encoding=alibi, for example."
     if isinstance(error, RuntimeError) and "by peer" in str(error):
         return "Another process of this run has ended; what it printed tells why."
     if is_out_of_memory(error):

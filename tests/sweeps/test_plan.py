@@ -1,5 +1,6 @@
 """The plan of a sweep, in cases small enough to work out by hand."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,16 @@ def test_rates_are_those_of_finished_runs(tmp_path: Path) -> None:
     (tmp_path / "sweep/alibi-s0/DONE").unlink()
     assert list(plan(both))[1] == "throughput  61,000 tokens/s per GPU"
     assert list(plan([*both, "throughput=1000"]))[1] == "throughput  31,000 tokens/s per GPU"
+
+
+def test_a_sweep_of_ones_own_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YARDSTICK_METHODS", "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "sweeps").mkdir()
+    sweep = "# @package _global_\nhydra:\n  sweeper:\n    params:\n      encoding: alibi,rope,nope\n"
+    (tmp_path / "sweeps/mine.yaml").write_text(sweep)
+    lines = list(plan(["sweeps=mine", "gpus=1", "throughput=1000", "--config-dir", str(tmp_path)]))
+    assert lines[0].startswith("3 runs")
 
 
 def test_what_is_missing_is_reported() -> None:

@@ -61,6 +61,7 @@ extension=pi extension.finetune_length=64 | there is none: add extension.finetun
 extension.finetune_steps=9 | extension.finetune_steps=9 needs an extension to train under
 extension=pi extension._target_=models.extensions.ntk.NTK | add names.extension=my_extension
 encoding=ropee | There is no encoding 'ropee'. Did you mean 'rope'? There are: abacus
+encoding=3 | What is chosen has a name and no number
 encoding=fox objective=mlm model.causal=false | causal mask
 encoding.layout=diagonal | the layouts are: half, interleaved.
 encoding.base=ten | encoding.base=ten should be a valid number.
