@@ -57,7 +57,7 @@ PARTS: dict[str, Callable[[Options], Iterator[Measurement]]] = {
 def main() -> None:
     options = Options.of(dotted(sys.argv[1:]))
     parts, folder = options.only.split(",") if options.only else [*PARTS], Path(options.to)
-    for key, given, known in (("only", parts, [*PARTS]), ("encodings", options.names, names())):
+    for key, given, known in (("part", parts, [*PARTS]), ("encoding", options.names, names())):
         for name in set(given) - set(known):
             raise UsageError(no_choice(key, name, known))
     folder.mkdir(parents=True, exist_ok=True)

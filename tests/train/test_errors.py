@@ -57,7 +57,6 @@ evaluation.extensions=[pie] | There is no extension 'pie'. Did you mean 'pi'?
 encoding=alibi evaluation.extensions=[pi] | does not fit ALiBi; it fits:
 extension=pi extension.factor=0 | extension.factor=0 should be greater than or equal to 1 or 'auto'.
 extension=yarn extension.truncate=maybe | extension.truncate=maybe should be a valid boolean.
-extension=pi extension.finetune_length=64 | there is none: add extension.finetune_steps=100, or leave it out
 extension.finetune_steps=9 | extension.finetune_steps=9 needs an extension to train under
 extension=pi extension._target_=models.extensions.ntk.NTK | add names.extension=my_extension
 encoding=ropee | There is no encoding 'ropee'. Did you mean 'rope'? There are: abacus

@@ -88,15 +88,6 @@ class ExtensionConfig(Parameters):
     finetune_length: Count | None = None  # tokens; null: the training length
     finetune_learning_rate: Quantity = 5e-4
 
-    @model_validator(mode="after")
-    def length_is_of_steps(self) -> Self:
-        if self.finetune_length is not None and not self.finetune_steps:
-            raise UsageError(
-                f"extension.finetune_length={self.finetune_length} is of a training under the extension, and "
-                "there is none: add extension.finetune_steps=100, or leave it out."
-            )
-        return self
-
 
 class OptimizerConfig(Parameters):
     """The optimizer; settings that are not declared here are parameters of the class in `_target_`."""
