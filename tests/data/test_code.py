@@ -26,6 +26,7 @@ class Mine:
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a module on Python's path, with files beside it."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of other tests
     (tmp_path / "tables").mkdir()
     for name in ("beside.py", "tables/slopes.csv", "test_mine.py", ".notes"):
         (tmp_path / name).write_text("slope = 1\n")

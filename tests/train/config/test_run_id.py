@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from copy import deepcopy
 from pathlib import Path
 
@@ -174,6 +175,7 @@ def test_text_inside_other_data_counts(small: list[str], tmp_path: Path) -> None
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the file of an encoding on Python's path."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of other tests
     (tmp_path / "mine.py").write_text(FORMULA)
     return tmp_path / "mine.py"
 
