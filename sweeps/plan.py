@@ -10,14 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import mean
 
-from hydra._internal.utils import get_args_parser
-
-from conf.choices import use_methods
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.numbers import plural
 from sweeps.results import load_readable
-from train.config.compose import dotted, sweep_settings
+from train.config.compose import dotted, overrides_of, sweep_settings
 from train.config.schema import Config
 from train.config.validation import Natural, Quantity, Section
 from train.results.rows import ONCE
@@ -39,10 +36,7 @@ class Assumptions(Section):
 
 def plan(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a plan; the arguments are `Assumptions`, and those of `yardstick`."""
-    options = get_args_parser().parse_intermixed_args(list(arguments))
-    if options.config_dir:
-        use_methods(Path(options.config_dir))
-    words: list[str] = options.overrides
+    words = overrides_of(arguments)
     assumptions = [item for item in words if item.partition("=")[0] in Assumptions.model_fields]
     given = Assumptions.of(dotted(assumptions))
     config, encodings = sweep_settings(*(item for item in words if item not in assumptions))

@@ -3,10 +3,12 @@ need."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.utils import get_args_parser
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
@@ -17,7 +19,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
 import data
-from conf.choices import content, files, method_folders
+from conf.choices import content, files, method_folders, use_methods
 from conf.errors import UsageError
 from train.config.schema import Config
 from train.config.trained_run import EVALUATIONS, check_overrides, trained_settings
@@ -94,6 +96,14 @@ def resolved_settings(root: DictConfig) -> dict[str, Any]:
 def class_in(group: str, settings: Mapping[str, Any]) -> Any:
     """Return the class of a group in all settings, or in those of the group alone."""
     return settings.get(group, settings).get("_target_")
+
+
+def overrides_of(arguments: Sequence[str]) -> list[str]:
+    """Return the settings of a command line, and use the folder that --config-dir names."""
+    options = get_args_parser().parse_intermixed_args(list(arguments))
+    if options.config_dir:
+        use_methods(Path(options.config_dir))
+    return list(options.overrides)
 
 
 def dotted(arguments: Sequence[str]) -> dict[str, Any]:
