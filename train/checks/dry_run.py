@@ -4,6 +4,10 @@ It builds the first layers of the model on the meta device, where tensors have s
 computes the logits of each encoding at a few positions of the longest sequence, which must be finite.
 """
 
+import os
+import shutil
+import sys
+
 import torch
 
 from conf.errors import UsageError
@@ -70,6 +74,12 @@ def check_machine(config: Config) -> None:
         raise UsageError("model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.")
     if kernel == "fused" and (is_on_gpu or native.lacks_compiler()):
         raise UsageError("model.kernel=fused needs a CPU and a C compiler: choose model.kernel=auto.")
+    compiler = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+    if knobs.compile and not is_on_gpu and shutil.which(compiler) is None:
+        raise UsageError(
+            f"trainer.compile=true needs a C++ compiler, and there is no {compiler}: install one, name it by "
+            "CXX=..., or leave trainer.compile=false."
+        )
 
 
 def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:

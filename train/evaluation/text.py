@@ -125,8 +125,10 @@ class TextEvaluator(Evaluator):
     @property
     def file(self) -> Path | None:
         """Return this process's unfinished file."""
-        name = f"{self.trainer.global_rank}-of-{self.trainer.world_size}"
-        return self.unfinished and self.unfinished.with_name(f"{self.unfinished.name}-{name}")
+        if self.unfinished is None:
+            return None
+        name = f"{self.unfinished.name}-{self.trainer.global_rank}-of-{self.trainer.world_size}"
+        return self.unfinished.with_name(name)
 
     def score(self, part: TextPart) -> None:
         extension, start, stop = part.piece
