@@ -15,7 +15,7 @@ COMMANDS = {  # module, what it does, an example
     "audit": ("sweeps.audit", "show what the positions of a checkpoint mean, and what context is worth to it",
               "model=<folder, Hub name or .gguf file>"),
     "new": ("train.methods.new", "write a method of your own, ready to run", "my_bias to=methods"),
-    "check": ("train.methods.check", "hold a method to what it says of itself", "my_bias methods=methods"),
+    "check": ("train.methods.check", "check what the class of a method declares", "my_bias methods=methods"),
     "sample": ("train.inference.sample", "continue a text with a trained model",
                'run=outputs/runs/<run> prompt="def "'),
     "export": ("train.inference.export", "write a trained model for transformers and lm-eval",

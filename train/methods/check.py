@@ -1,4 +1,4 @@
-"""Hold a method to what it says of itself, in half a minute:
+"""Check a method against what its class declares, in half a minute:
 
 yardstick check my_bias methods=methods          a name of conf/encoding or of a folder of methods
 yardstick check my_package.MyEncoding start=0.2  a class, with parameters
@@ -44,7 +44,7 @@ def check_method(arguments: list[str]) -> int:
     name, folder = config.names.encoding, Path(config.outputs) / "check"
     if figure := function("picture", PICTURE)(name, build_encodings(config)[0]):
         print(f"Picture: {figure.save(folder)[0]}")
-    print(f"{name} is not ready: mend what FAILs." if failures else f"{name} does what it says of itself.")
+    print(f"{name} is not ready: mend what FAILs." if failures else f"{name} does what its class declares.")
     return failures
 
 

@@ -57,8 +57,10 @@ def rotations_of(config: Mapping[str, Any], rope: Rope) -> Rotations:
 def text_of(parts: list[Rotations]) -> str:
     """Return one page of text; its first line is the answer."""
     count = sum(len(part.findings) for part in parts)
-    subject = "One setting is" if count == 1 else f"{count} settings are"
-    answer = f"{subject} read differently by engines, or contradict another."
+    subject, verb = (
+        ("One setting is", "contradicts") if count == 1 else (f"{count} settings are", "contradict")
+    )
+    answer = f"{subject} read differently by engines, or {verb} another."
     lines = [answer if count else "No engine is known to read this file differently."]
     for part in parts:
         if part.longest_retrieval < part.context:
