@@ -50,13 +50,15 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     if not seeds or not documents:
         raise UsageError("The folders have no seed or no documents in common: evaluate the same runs.")
     columns = {}
-    for (trained_tokens, _), table, sample in zip(by_tokens, tables, samples, strict=True):
+    counts = [f"{trained_tokens / 1e6:.1f}M tokens" for trained_tokens, _ in by_tokens]
+    for count, table, sample in zip(counts, tables, samples, strict=True):
         part = sample[sample.index.get_level_values("seed").isin(seeds)][documents]
         part = part[part.index.get_level_values("length") == multiple * table.trained]
         if part.empty:
             raise UsageError(f"No method was scored at {multiple} times the training length.")
         judged = judged_gains(part, table.windows).xs("none", level="extension").droplevel("length")
-        columns[f"{trained_tokens / 1e6:.1f}M tokens"] = judged
+        name = count if counts.count(count) == 1 else f"{count}, {table.runs[0].folder.parent.name}"
+        columns[name] = judged
     names = sorted({name for part in columns.values() for name in part.index})
     rows = [
         [f"`{name}`", *(gain_cell(part, name) for part in columns.values())]

@@ -74,6 +74,17 @@ def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, 
         table("gain", half, whole, "times=3")
 
 
+def test_archives_after_equal_training_have_a_column_each(table: Table) -> None:
+    """They would share one, and hide each other."""
+    both = table("gain", STUDY / "headline", STUDY / "headline_natural")
+    assert both.splitlines()[0] == "| method | 1.4M tokens, headline | 1.4M tokens, headline_natural |"
+    for column, name in enumerate(("headline", "headline_natural")):
+        alone = cells(table("gain", STUDY / name))
+        assert {method: row[column] for method, row in cells(both).items()} == {
+            method: alone[method][3] for method in cells(both)
+        }
+
+
 def test_copying_is_weighted_by_the_share_of_its_targets(tmp_path: Path, table: Table) -> None:
     shares = {"copying_64": 0.3, "copying_128": 0.1, "copying_256": 0.2, "copying_none": 0.4}
     place = make_sweep(
