@@ -1,6 +1,7 @@
 """A sweep: one process for each job, isolated failures, and a second call that runs only what is missing."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,7 +45,7 @@ def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
     with TemporaryDirectory() as scratch:
         done = run_forked(command, "train.__main__", (*small, *chosen), TMPDIR=scratch, **slurm)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert [path for path in Path(scratch).rglob("*") if path.is_file()] == []
+        assert [file for _, _, files in os.walk(scratch) for file in files] == []  # W&B may still end
     assert len(list(tmp_path.glob("sweep/*/DONE"))) == 2
     assert len(list(tmp_path.glob("o/wandb/offline-run-*"))) == 2
     assert "(1 of 2, about " in done.stdout
