@@ -45,7 +45,9 @@ def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
     with TemporaryDirectory() as scratch:
         done = run_forked(command, "train.__main__", (*small, *chosen), TMPDIR=scratch, **slurm)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert [file for _, _, files in os.walk(scratch) for file in files] == []  # W&B may be removing its folders
+        assert [
+            file for _, _, files in os.walk(scratch) for file in files
+        ] == []  # W&B may be removing its folders
     assert len(list(tmp_path.glob("sweep/*/DONE"))) == 2
     assert len(list(tmp_path.glob("o/wandb/offline-run-*"))) == 2
     assert "(1 of 2, about " in done.stdout
