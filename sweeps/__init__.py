@@ -5,8 +5,12 @@ from collections.abc import Callable
 
 
 def command(main: Callable[[], int | None]) -> None:
-    """Run the main function of `python -m sweeps.<name>`; a mistake is one sentence and exit code 2."""
+    """Run the main function of `python -m sweeps.<name>`; --help prints the docstring of its module.
+
+    A mistake is one sentence and exit code 2.
+    """
     from train.errors import command_line  # with OmegaConf, which only commands need
 
-    with command_line():
+    usage = main.__globals__["__doc__"]  # runpy keeps its module in no list
+    with command_line(usage):
         sys.exit(main())

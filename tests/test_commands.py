@@ -140,3 +140,10 @@ def job_settings(arguments: list[str]) -> list[Config]:
         )
         (jobs,) = BasicSweeper.split_arguments(varied, None)
     return [composed(*job) for job in (jobs[0], *jobs[1:][-1:])]
+
+
+@pytest.mark.parametrize("name", ["plan", "compare", "report", "dashboard", "gallery"])
+def test_help_is_the_docstring(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with patch("sys.argv", [name, "--help"]), pytest.raises(SystemExit):
+        run_module(COMMANDS[name][0], run_name="__main__")
+    assert len(capsys.readouterr().out.split()) > 8
