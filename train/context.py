@@ -58,7 +58,7 @@ class Run:
     evaluation: EvaluationConfig
     loggers: tuple[Logger, ...] = ()
     callbacks: Mapping[str, Any] = field(default_factory=dict)  # settings of callbacks of training, by name
-    unfinished: Path | None = None  # what an evaluation writes its sums to until it ends, less a suffix
+    unfinished: Path | None = None  # what an evaluation of this id writes its sums to, less a suffix
 
     @property
     def objective(self) -> Objective:

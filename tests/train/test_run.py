@@ -17,6 +17,7 @@ from tests.composing import composed
 from tests.harm import flip
 from tests.processes import start
 from tests.train.conftest import call, command, run_together
+from train.evaluation.text import TextEvaluator, TextPart
 from train.results.rows import Row, read_rows
 from train.run import reading, run_job
 
@@ -220,3 +221,31 @@ def test_a_training_that_diverges_is_a_row(small: list[str], tmp_path: Path) -> 
     assert not list(tmp_path.rglob("*.ckpt*"))
     refused = call(f"run={tmp_path}/run", module="train.evaluate", check=False)
     assert "holds no model: The loss is nan" in refused.stderr
+
+
+def test_an_evaluation_goes_on_from_none_of_another_run(
+    small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another seed, whose evaluation was stopped in the same folder."""
+    first, second = (
+        composed("encoding=nope", *small, "trainer.max_steps=2", f"seed={seed}") for seed in (0, 1)
+    )
+    monkeypatch.setattr("train.evaluation.text.KEEP_EVERY", -1.0)
+    score, parts = TextEvaluator.score, []
+
+    def stopped(evaluator: TextEvaluator, part: TextPart) -> None:
+        parts.append(part)
+        if len(parts) == 3:
+            raise ValueError("stopped")
+        score(evaluator, part)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TextEvaluator, "score", stopped)
+        with pytest.raises(ValueError, match="stopped"):
+            run_job(first, tmp_path / "run")
+    assert list((tmp_path / "run").glob("unfinished*"))
+    for name in ("run", "other"):
+        run_job(second, tmp_path / name)
+    found, expected = (read_rows(tmp_path / name / "results.jsonl") for name in ("run", "other"))
+    losses = [[row.value for row in rows if row.metric == "loss"] for rows in (found, expected)]
+    assert losses[0] == losses[1]

@@ -109,6 +109,7 @@ class TextEvaluator(Evaluator):
             state = torch.load(self.file, weights_only=True)
             self.done = state["done"]
             self.sums = dict(zip(self.sums, state["sums"], strict=True))
+            self.by_token = dict(zip(self.by_token, state["by_token"], strict=True))
             self.cost = {key: Cost(*cost) for key, cost in zip(self.cost, state["cost"], strict=True)}
             print(f"Going on after {self.done:,} parts that are evaluated already.", flush=True)
 
@@ -117,9 +118,10 @@ class TextEvaluator(Evaluator):
             return
         self.attempt(part, keys_of_cost(part.targets), len(part.windows) * part.piece.size)
         if self.file is not None and time.monotonic() - self.kept > KEEP_EVERY:
+            tensors = {"sums": [*self.sums.values()], "by_token": [*self.by_token.values()]}
             costs = [astuple(cost) for cost in self.cost.values()]
             with atomic_write(self.file) as out:
-                torch.save({"done": index + 1, "sums": [*self.sums.values()], "cost": costs}, out)
+                torch.save({"done": index + 1, "cost": costs} | tensors, out)
             self.kept = time.monotonic()
 
     @property

@@ -132,7 +132,7 @@ def write_evaluation(evaluation: Evaluation) -> None:
     trainer = config.trainer.model_copy(update={"precision": "32-true"})  # the weights have the precision
     place = f"{config.outputs}/trained/{checkpoint.name}"
     recipe = Recipe(place, "clm", checkpoint.trained_length, 1, 0, config.seed, config.optimizer)
-    run = Run(source, recipe, trainer, config.evaluation, unfinished=folder / "unfinished")
+    run = Run(source, recipe, trainer, config.evaluation, unfinished=folder / f"unfinished-{evaluation.id}")
     identity = Identity(
         run=folder.name, encoding=checkpoint.name, seed=config.seed, trained_length=run.trained_length,
         data=config.names.data, precision=precision, kernel="auto", corpus=source.fingerprint,

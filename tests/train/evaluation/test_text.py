@@ -53,10 +53,14 @@ def test_by_position_adds_up_to_the_whole(models, windows) -> None:
 def test_a_stopped_evaluation_goes_on(models, windows, tmp_path, monkeypatch, parts) -> None:
     """No part is scored twice, and all numbers are those of an evaluation in one go."""
     monkeypatch.setattr("train.evaluation.text.KEEP_EVERY", -1.0)
-    whole, calls = scores(models, windows, 64), []
+    monkeypatch.setattr("train.evaluation.key_tokens.GAIN", 0.01)
+    monkeypatch.setattr("train.evaluation.key_tokens.LOSS", 9.0)
+    protocols = ("same_tokens", "nonoverlapping", "by_position", "key_tokens")
+    amounts = Amounts((8, 16, 32), 4, 4, trained=16)
+    whole, calls = validate(TextEvaluator(models, windows, amounts, protocols, 64)), []
 
     def evaluator(after: int) -> TextEvaluator:
-        text = TextEvaluator(models, windows, AMOUNTS, ("same_tokens", "nonoverlapping", "by_position"), 64)
+        text = TextEvaluator(models, windows, amounts, protocols, 64)
         text.unfinished = tmp_path / "unfinished"
         score = text.score
 
@@ -75,6 +79,10 @@ def test_a_stopped_evaluation_goes_on(models, windows, tmp_path, monkeypatch, pa
     assert len(calls) == sum(1 for _ in whole.parts(0, 1))
     for key, losses in whole.losses().items():
         assert torch.equal(losses, resumed.losses()[key])
+    costs = ("seconds", "tokens_per_second", "peak_memory")
+    both = ([row for row in text.results() if row.metric not in costs] for text in (whole, resumed))
+    assert (expected := next(both)) == next(both)
+    assert {row.protocol for row in expected} > {"key_tokens"}
     assert not list(tmp_path.iterdir())
 
 
