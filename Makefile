@@ -21,7 +21,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup sweep study transfer claims train test test-fast check fuzz chaos cuda-dry-run golden bench report power dashboard gallery site table audit sbom lock clean
+.PHONY: help setup sweep study transfer claims train test test-fast check fuzz chaos cuda-dry-run golden bench report power gallery site table audit sbom lock clean
 
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
@@ -85,9 +85,6 @@ report: setup  ## rebuild tables and figures: make report FOLDER=outputs/sweeps/
 
 power: setup  ## the smallest difference that SEEDS seeds can detect, from the results in FOLDER
 	@$(BIN)/python -m sweeps.study power $(FOLDER) seeds=$(SEEDS)
-
-dashboard: setup  ## the curves, in the terminal (wandb leet) or as a saved workspace online
-	@$(BIN)/python -m sweeps.dashboard $(ARGS)
 
 gallery: setup  ## a picture of every method: outputs/gallery/index.html
 	@$(BIN)/python -m sweeps.gallery $(ARGS)

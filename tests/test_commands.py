@@ -142,7 +142,7 @@ def job_settings(arguments: list[str]) -> list[Config]:
     return [composed(*job) for job in (jobs[0], *jobs[1:][-1:])]
 
 
-@pytest.mark.parametrize("name", ["plan", "compare", "report", "dashboard", "gallery"])
+@pytest.mark.parametrize("name", ["plan", "compare", "report", "gallery"])
 def test_help_is_the_docstring(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with patch("sys.argv", [name, "--help"]), pytest.raises(SystemExit):
         run_module(COMMANDS[name][0], run_name="__main__")

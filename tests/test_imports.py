@@ -114,8 +114,7 @@ def test_nobody_knows_the_benchmarks() -> None:
 
 @pytest.mark.parametrize("package", sorted(OURS - {"train"}))
 def test_only_train_knows_the_frameworks(package: str) -> None:
-    allowed = {"wandb"} if package == "sweeps" else set()
-    assert [pair for pair in imports(package) if inside(pair[1], FRAMEWORKS - allowed)] == []
+    assert [pair for pair in imports(package) if inside(pair[1], FRAMEWORKS)] == []
 
 
 def test_train_does_know_them() -> None:

@@ -25,7 +25,6 @@ COMMANDS = {  # module, what it does, an example
     "compare": ("sweeps.compare", "compare any two methods, extensions, runs or folders", "alibi rope at=8x"),
     "plan": ("sweeps.plan", "estimate the cost of a sweep", "sweeps=encodings_gpu gpus=64 throughput=400000"),
     "gallery": ("sweeps.gallery", "draw every method on one page", ""),
-    "dashboard": ("sweeps.dashboard", "show W&B's curves, in the terminal or online", "--offline"),
 }  # fmt: skip
 
 
