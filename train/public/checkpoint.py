@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from filelock import FileLock
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging
 
@@ -57,13 +58,19 @@ def load_checkpoint(place: str, dtype: torch.dtype, folder: Path, length: int | 
     ropes = ropes_of(config.get_text_config().to_dict())
     if length is not None:
         ropes = [replace(r, context=length, trained=length) if r.kind == "default" else r for r in ropes]
-    written = folder / hashlib.sha256(text.encode()).hexdigest()[:16] / "tokenizer.json"
-    written.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(written) as out:
-        out.write(text.encode())
+    written = write_tokenizer(text, folder)
     model = public_model(inner, ropes)
     name = path.stem if path.suffix == ".gguf" else path.name
     return Checkpoint(name, model, tuple(ropes), written, weights_digest(inner))
+
+
+def write_tokenizer(text: str, folder: Path) -> Path:
+    """Write a tokenizer.json below a folder, one process after another, and return its path."""
+    file = folder / hashlib.sha256(text.encode()).hexdigest()[:16] / "tokenizer.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(file.with_name(".lock")), atomic_write(file) as out:
+        out.write(text.encode())
+    return file
 
 
 def load_weights(place: str, dtype: torch.dtype, **settings: Any) -> PreTrainedModel:

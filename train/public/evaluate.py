@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, Self, cast
 
 import torch
+from pydantic import model_validator
 
 import data
 from conf.errors import UsageError
@@ -21,14 +22,14 @@ from models.bounds import Count
 from train.checks.dry_run import check_data
 from train.config.cli import quoted
 from train.config.compose import compose_root, resolved_settings
-from train.config.run_id import finetuning_id_of, finetuning_keys, packages
+from train.config.run_id import BY_DIGEST, NOT_IN_TRAINING, finetuning_id_of, finetuning_keys, packages
 from train.config.schema import EvaluatedConfig
 from train.context import Recipe, Run
 from train.errors import command_line
 from train.evaluation.evaluate import rows_and_scores
 from train.evaluation.extensions import SelectedExtensions, finetuned_models, selected_extensions
 from train.evaluation.model import Models
-from train.fit.processes import prepare_process
+from train.fit.processes import connect, prepare_process
 from train.paths import ROOT
 from train.public.adapters import with_adapters
 from train.public.checkpoint import Checkpoint, load_checkpoint, rotations
@@ -38,11 +39,12 @@ from train.results.run_folder import is_complete, write_done, write_results
 from train.results.summary_table import summary_table
 from train.run import record
 from train.runtime import machine
-from train.runtime.ranks import locked
+from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 from train.wandb_run import track
 
 TRAINING = ("models", "data", "train/fit", "train/context.py", "train/public")  # code
 EVALUATION = ("train/evaluation", "train/results/protocols.py")
+NOT_IN_RECIPE = {"dtype": True, "names": True}  # the resolved type is beside it; labels in the rows
 
 
 class PublicConfig(EvaluatedConfig):
@@ -51,6 +53,19 @@ class PublicConfig(EvaluatedConfig):
     checkpoint: str
     length: Count | None
     dtype: Literal["auto", "float32", "bfloat16"]
+
+    @model_validator(mode="after")
+    def can_be_trained(self) -> Self:
+        parts = self.trainer.processes * self.trainer.accumulate
+        if not self.extension.finetune_steps:
+            return self
+        if self.optimizer.matrices != "adamw" or self.trainer.compile:
+            raise UsageError(
+                "Adapters of a checkpoint are trained by optimizer=adamw and trainer.compile=false."
+            )
+        if self.batch % parts:
+            raise UsageError(f"batch={self.batch} cannot be split evenly over {parts} devices and parts.")
+        return self
 
 
 @dataclass(frozen=True)
@@ -81,22 +96,22 @@ def public_config(overrides: Sequence[str]) -> PublicConfig:
 
 def weights_dtype(config: PublicConfig) -> torch.dtype:
     """Return the type of the weights, with `auto` resolved for this machine."""
-    is_fast = machine.resolved_precision("auto", config.trainer.accelerator) == "bf16-mixed"
-    name = ("bfloat16" if is_fast else "float32") if config.dtype == "auto" else config.dtype
+    precision = machine.resolved_precision(config.trainer.precision, config.trainer.accelerator)
+    name = ("bfloat16" if precision == "bf16-mixed" else "float32") if config.dtype == "auto" else config.dtype
     return cast(torch.dtype, getattr(torch, name))
 
 
 def evaluate_checkpoint(config: PublicConfig) -> Path:
     """Evaluate a checkpoint of transformers, and return the folder of its rows."""
     prepare_process(config.trainer.threads)
+    connect(config.trainer)
     evaluation = prepared(config)
     folder = evaluation.folder
     with locked(folder, f"Another process does this evaluation, in {folder}"):
-        if is_complete(folder, evaluation.id):
-            print(f"{folder} is done already.")
-        else:
+        if not decision_of_rank_zero(is_complete(folder, evaluation.id)):
             write_evaluation(evaluation)
-            write_done(folder, evaluation.id)
+        elif is_rank_zero():
+            print(f"{folder} is done already.")
     return folder
 
 
@@ -104,13 +119,14 @@ def prepared(config: PublicConfig) -> Evaluation:
     """Load the checkpoint and its text. Raise UsageError if an extension does not fit."""
     outputs, dtype = Path(config.outputs, "data"), weights_dtype(config)
     checkpoint = load_checkpoint(config.checkpoint, dtype, outputs / "tokenizers", config.length)
-    print(f"{checkpoint.name}: {rotations(checkpoint.ropes)}", flush=True)
+    if is_rank_zero():
+        print(f"{checkpoint.name}: {rotations(checkpoint.ropes)}", flush=True)
     settings = config.named_data | {"tokenizer": str(checkpoint.tokenizer)}
     source = data.load(settings, checkpoint.model.head.out_features, outputs)
     chosen = selected_extensions(config, checkpoint.model.plain)
     if chosen["none"].finetune_steps:
         raise UsageError("extension.finetune_steps needs an extension to train under: add extension=plain.")
-    recipe = config.model_dump(mode="json", include={"seed", "batch", "length", "optimizer"})
+    recipe = config.model_dump(mode="json", exclude=NOT_IN_TRAINING | BY_DIGEST | NOT_IN_RECIPE)
     code = code_digest(*(ROOT / place for place in TRAINING), *foreign_code(config.data))
     training_id = short_digest([recipe, str(dtype), source.fingerprint, versions(), code])
     keys = finetuning_keys(training_id, chosen)
@@ -143,9 +159,12 @@ def write_evaluation(evaluation: Evaluation) -> None:
     with track(config, folder, evaluation.id, facts) as tracker:
         models = public_models(evaluation, replace(run, loggers=tuple(tracker.loggers)))
         rows, scores = rows_and_scores(run, models, windows, None, identity)
+        if not is_rank_zero():
+            return
         about = record(identity, config, source, started) | {"training": checkpoint.digest[:8], "history": []}
         write_results(folder, row_lines(rows), scores, about, {"tokenizer.json": checkpoint.tokenizer})
         tracker.log_results(folder, rows, None)
+        write_done(folder, evaluation.id)
     print(f"{summary_table(rows)}\nResults in {folder}", flush=True)
 
 

@@ -7,13 +7,14 @@ import torch
 
 from conf.errors import UsageError
 from tests.checkpoints import save_small_llama
+from tests.train.conftest import command, run_tasks, srun
 from train.fit import module
 from train.fit.checkpoints import Weights, weights_digest
 from train.public.adapters import with_adapters
 from train.public.checkpoint import load_checkpoint
 from train.public.evaluate import evaluate_checkpoint, prepared, public_config
 from train.results.rows import read_rows
-from train.results.run_folder import RESULTS
+from train.results.run_folder import RESULTS, check_finished
 
 STEPS = 12
 SMALL = [
@@ -92,11 +93,56 @@ def test_a_resumed_training_equals_an_unbroken_one(
 
 @pytest.mark.parametrize(
     "change",
-    ["seed=1", "batch=2", "dtype=bfloat16", "extension.finetune_learning_rate=0.01", "optimizer.clip=2.0"],
-)
+    [
+        "seed=1", "batch=2", "dtype=bfloat16", "extension.finetune_learning_rate=0.01", "optimizer.clip=2.0",
+        "+trainer.overfit_batches=1", "+trainer.limit_train_batches=1", "+trainer.val_check_interval=2",
+        "trainer.precision=bf16-mixed dtype=auto",
+    ],
+)  # fmt: skip
 def test_the_id_covers_the_recipe_and_the_precision(change: str, settings: list[str], tmp_path: Path) -> None:
-    ids = [prepared(public_config([*settings, f"outputs={tmp_path}", *more])).ids for more in ([], [change])]
+    ids = [
+        prepared(public_config([*settings, f"outputs={tmp_path}", *more])).ids
+        for more in ([], change.split())
+    ]
     assert ids[0]["pi"] != ids[1]["pi"]
+
+
+@pytest.mark.parametrize("change", ["trainer.accumulate=2", "trainer.devices=2", "wandb.tags=[a]"])
+def test_the_id_leaves_out_what_changes_rounding_alone(
+    change: str, settings: list[str], tmp_path: Path
+) -> None:
+    ids = [prepared(public_config([*settings, f"outputs={tmp_path}", *more])).ids for more in ([], [change])]
+    assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("trainer.compile=true", "trainer.compile=false"),
+        ("optimizer=muon", "optimizer=adamw"),
+        ("trainer.accumulate=3", "cannot be split evenly over 3"),
+    ],
+)
+def test_what_adapters_cannot_do_is_refused(change: str, sentence: str, settings: list[str]) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        public_config([*settings, change])
+    public_config([*settings, change, "extension.finetune_steps=0"])  # which trains nothing
+
+
+@pytest.mark.slow
+def test_two_processes_write_one_folder(settings: list[str], tmp_path: Path) -> None:
+    _, alone = evaluate(settings, tmp_path / "alone")
+    environments = srun(2)
+    together = [*settings, f"outputs={tmp_path / 'together'}", "trainer.devices=2"]
+    run_tasks(tmp_path, environments, command, "train.evaluate", tuple(together))
+    (folder,) = (tmp_path / "together").glob("checkpoints/model/pi-*")
+    check_finished(folder)
+    losses = {
+        (row.extension, row.length): row.value
+        for row in read_rows(folder / RESULTS)
+        if row.metric == "loss" and row.protocol == "same_tokens"
+    }
+    assert losses == pytest.approx(alone, abs=1e-4)
 
 
 def test_the_id_covers_the_weights(settings: list[str], tmp_path: Path) -> None:

