@@ -97,7 +97,9 @@ def public_config(overrides: Sequence[str]) -> PublicConfig:
 def weights_dtype(config: PublicConfig) -> torch.dtype:
     """Return the type of the weights, with `auto` resolved for this machine."""
     precision = machine.resolved_precision(config.trainer.precision, config.trainer.accelerator)
-    name = ("bfloat16" if precision == "bf16-mixed" else "float32") if config.dtype == "auto" else config.dtype
+    name = (
+        ("bfloat16" if precision == "bf16-mixed" else "float32") if config.dtype == "auto" else config.dtype
+    )
     return cast(torch.dtype, getattr(torch, name))
 
 
