@@ -23,6 +23,7 @@ class Encoding(nn.Module):
     whole_layers: int = 0  # first layers with whole positions, which read none of its parameters
     has_state: bool = False  # a layer reads what the layers before it left
     receptive_field: int = 1  # tokens, up to its own, whose content decides what one token does in a layer
+    is_rotary: bool = False  # it turns the first head_width features of q and k, which may have more
     draws: int = 1  # that the sequences of an evaluation take in turn; 1: nothing is drawn
     shape: dict[str, int]  # the heads, head_width, width, depth and length that it was built for
 

@@ -2,7 +2,8 @@
 
 `conf/encoding/` and `conf/extension/` are the registry: a file there names its class in `_target_`
 and gives the method's own parameters. A method that depends on the model's heads, head_width, width,
-depth or length has parameters of these names in its constructor.
+depth or length has parameters of these names in its constructor. If positions turn only a part of a
+head, its width, `rotary`, is the head_width of the methods that turn features.
 """
 
 import inspect
@@ -27,7 +28,7 @@ OPTIONS = {  # of any encoding, by their keys
     "rotate_values_only": "models.options.rotated_values.RotatedValuesOnly",
 }
 LOG_N = "models.extensions.log_n.LogN"  # a setting of any extension
-SHAPE = ("heads", "head_width", "width", "depth", "length")
+SHAPE = ("heads", "head_width", "width", "depth", "length", "rotary")
 
 
 def names(group: str = "encoding") -> list[str]:
@@ -137,6 +138,8 @@ def build(settings: Mapping[str, Any], shape: Mapping[str, int]) -> Encoding:
 def construct(settings: Mapping[str, Any], shape: Mapping[str, int], **given: Any) -> Any:
     """Return an object of the class `_target_` with its parameters; nested ones are built in the same way."""
     kind = locate(settings["_target_"])
+    if "rotary" in shape and getattr(kind, "is_rotary", False):
+        shape = {**shape, "head_width": shape["rotary"]}
     parameters = {key: construct_nested(value, shape) for key, value in settings.items() if key != "_target_"}
     known = inspect.signature(kind).parameters
     wanted = [key for key in known if key not in given]

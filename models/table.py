@@ -125,7 +125,10 @@ Rel: logits depend on positions through their differences alone. Weights and lim
 `model=tiny` (width 128, depth 4, heads 4, trained at 64 tokens); own: each layer has its own. Drawn:
 positions are drawn at random. Cost on top of causal attention over T tokens: `q and k`, `sum`: O(T) a
 sequence; `line`: T numbers a head, `table`: T² a head, for all sequences; `logits`: T² a head and
-sequence. Rotary:
+sequence. Attention: with `model.kv_heads`, heads share keys in groups; with `model.latent`, all heads read
+keys and values from one small vector (DeepSeek-V2, 2024), and positions turn `model.rotary` features of a
+head. There `pope`, `rope_bias` and `asentmax`, which change whole heads, are refused, and YaRN's temperature
+is that of the rotary part alone. Rotary:
 """
 
 

@@ -23,6 +23,7 @@ class CARoPE(Encoding):
     softplus(w_h·x_t))."""
 
     needs_causal = True  # the angle accumulates from the key to the query
+    is_rotary = True
 
     def __init__(self, heads: int, head_width: int, width: int) -> None:
         super().__init__()

@@ -26,6 +26,7 @@ class FoPE(Encoding):
     """
 
     relative = False
+    is_rotary = True
 
     def __init__(
         self,

@@ -23,6 +23,8 @@ class RoPE(Encoding):
     Equation: (R_i q_i)·(R_j k_j)/√D, where R_t turns pair f by the angle t θ_f, with θ_f = base^(−2f/D).
     """
 
+    is_rotary = True
+
     def __init__(
         self, head_width: int, base: Base = 10_000.0, partial: Share = 1.0, layout: str = "interleaved"
     ) -> None:

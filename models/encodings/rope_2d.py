@@ -20,6 +20,7 @@ class RoPE2D(Encoding):
     """
 
     relative = False  # only a shift by whole rows changes nothing
+    is_rotary = True
 
     def __init__(
         self,

@@ -17,6 +17,8 @@ from models.ops.rotary import PairRotation
 class RoPEBias(RoPE):
     """Equation: (R_i (q_i + a_h))·(R_j (k_j + b_h))/√D, with a_h and b_h learned."""
 
+    is_rotary = False  # the biases are added to whole heads
+
     def __init__(
         self,
         heads: int,

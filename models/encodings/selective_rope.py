@@ -29,6 +29,7 @@ class SelectiveRoPE(Encoding):
 
     receptive_field = TAPS
     needs_causal = True  # the phases accumulate from the key to the query
+    is_rotary = True
 
     def __init__(
         self, heads: int, head_width: int, width: int, rank: Count = 32, base: Base = 500_000.0

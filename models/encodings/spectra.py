@@ -85,6 +85,8 @@ class MobiusRoPE(Encoding):
     Equation: RoPE's logit, with θ_f = π (2f + 1)/L in the first heads, base^(−2f/D) in the others.
     """
 
+    is_rotary = True
+
     def __init__(
         self,
         heads: int,

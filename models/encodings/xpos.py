@@ -28,6 +28,7 @@ class XPos(Encoding):
     """
 
     needs_causal = True
+    is_rotary = True
 
     def __init__(
         self,

@@ -43,6 +43,11 @@ class PairRotation:
         return of_q, of_k
 
     @property
+    def width(self) -> int:
+        """Return the number of features that turn, the first of each head."""
+        return 2 * self.of_q[0].size(-1)
+
+    @property
     def is_same_for_all_heads(self) -> bool:
         is_one = all(cos.dim() == 2 or cos.size(-3) == 1 for cos, _ in (self.of_q, self.of_k))
         return is_one and self.biases is None

@@ -7,12 +7,13 @@ from torch import Tensor
 
 from models.attention import KERNELS, attend, logits
 from models.attention.plan import Plan
-from models.block import Block, BlockShape, SwiGLU
+from models.block import Block, BlockShape
 from models.cache import Cache
 from models.effect import Positions
 from models.encoding import members
 from models.encodings import extend, load
 from models.gpt import GPT
+from models.mlp import SwiGLU
 from tests.conftest import late, perturb
 from tests.tolerance import agree, float64
 

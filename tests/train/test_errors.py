@@ -86,6 +86,8 @@ model.width=1000000000 | model.width=1000000000 should be less than or equal to 
 model.width=1000000 model.heads=2 | The machine's memory is full
 model.width=30 model.heads=2 | odd head width of 15
 model.heads=3 | model.heads=3 does not divide model.width=32.
+model.latent=8 model.qk_norm=true | excludes model.kv_heads and model.qk_norm: leave them out
+model.latent=8 model.rotary=16 | must be an even number of features, fewer than the 16 of a head.
 model.norm=batch | model.norm=batch should be 'rms' or 'layer'.
 model.kernel=sdpa encoding=cope | kernel=explicit
 model.kernel=flex | model.kernel=flex has gradients on CUDA alone: choose model.kernel=auto.

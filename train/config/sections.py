@@ -29,6 +29,8 @@ class ModelConfig(Section):
     causal: bool
     kernel: Literal["auto", "reference", "explicit", "fused", "sdpa", "band", "flex"]
     kv_heads: Natural | None = None  # heads of k and v; null: as many as of q
+    latent: Natural | None = None  # width of the vector that k and v are read from; null: as wide as x
+    rotary: Natural = 8  # with latent: features of each head that positions turn
     mlp: Literal["gelu", "swiglu"] = "gelu"
     qk_norm: bool = False
     depth_init: Literal["total", "layer"] = "total"
@@ -46,6 +48,17 @@ class ModelConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def has_room_for_latent_attention(self) -> Self:
+        if self.latent is not None and (self.kv_heads is not None or self.qk_norm):
+            raise UsageError("model.latent excludes model.kv_heads and model.qk_norm: leave them out.")
+        if self.latent is not None and (self.rotary % 2 or self.rotary >= self.head_width):
+            raise UsageError(
+                f"model.rotary={self.rotary} must be an even number of features, fewer than the "
+                f"{self.head_width} of a head."
+            )
+        return self
+
     @property
     def head_width(self) -> int:
         return self.width // self.heads
@@ -53,7 +66,8 @@ class ModelConfig(Section):
     @property
     def shape(self) -> dict[str, int]:
         """Return the sizes of the model that an encoding may use."""
-        return {name: getattr(self, name) for name in ("heads", "head_width", "width", "depth", "length")}
+        names = ["heads", "head_width", "width", "depth", "length"] + ["rotary"] * (self.latent is not None)
+        return {name: getattr(self, name) for name in names}
 
 
 class EncodingConfig(Section, extra="allow"):
