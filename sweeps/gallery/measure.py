@@ -1,6 +1,5 @@
 """Numbers to draw, from the effects of methods with initial parameters."""
 
-from collections.abc import Sequence
 from copy import deepcopy
 
 import torch
@@ -27,12 +26,10 @@ def added_parts(encoding: Encoding, length: int) -> Tensor:
         return (unit @ unit[-1] - 1).flip(0)[None]
     q = torch.full((1, SHAPE["heads"], length, SHAPE["head_width"]), SHAPE["head_width"] ** -0.25)
     layer = Layer(one_word().expand(1, length, -1), q, q, q)
-    row = logits(q, q, encoding.effect_at(Positions.of(length), layer))[0, :, -1] - 1
-    rows = row.flip(-1)
+    rows = logits(q, q, encoding.effect_at(Positions.of(length), layer))[0, :, -1].flip(-1) - 1
     finite = rows.nan_to_num(neginf=-1e9)
-    return (
-        rows[:1] if torch.allclose(finite, finite[:1], atol=1e-5) else rows
-    )  # one line if all heads are equal
+    are_equal = torch.allclose(finite, finite[:1], atol=1e-5)
+    return rows[:1] if are_equal else rows
 
 
 def randomize(encoding: Encoding) -> Encoding:
@@ -48,15 +45,13 @@ def one_word() -> Tensor:
     return torch.randn(SHAPE["width"], generator=torch.Generator().manual_seed(2))
 
 
-def word_attention(
-    encoding: Encoding | None, order: Sequence[int] = range(len(WORDS)), causal: bool = True
-) -> Tensor:
-    """Return the attention between words in this order, (H, T, T); without encoding, by content alone."""
+def word_attention(encoding: Encoding | None) -> Tensor:
+    """Return the causal attention between words, (H, T, T); without encoding, by content alone."""
     vocabulary = sorted(set(WORDS))
     draw = torch.Generator().manual_seed(1)
     vectors = torch.randn(len(vocabulary), SHAPE["width"], generator=draw)
-    x = vectors[[vocabulary.index(WORDS[place]) for place in order]][None]  # (1, T, C)
-    positions = Positions.of(len(WORDS), causal=causal)
+    x = vectors[[vocabulary.index(word) for word in WORDS]][None]  # (1, T, C)
+    positions = Positions.of(len(WORDS))
     effect = encoding.effect_at(positions) if encoding else Effect(positions)
     embedded = effect.embed(0.02 * x) if effect.embed else x
     embedded = embedded / embedded.square().mean(-1, keepdim=True).sqrt()
@@ -64,15 +59,6 @@ def word_attention(
     if encoding is not None:
         effect = encoding.effect_at(positions, Layer(embedded, q, q, q))
     return effect.weigh(logits(q, q, effect)[0])
-
-
-def change_by_shuffling(encoding: Encoding | None, causal: bool) -> Tensor:
-    """Return how much the attention between words changes, (T, T), in the first head, when their order
-    changes; it is 0 if attention cannot tell order."""
-    order = torch.randperm(len(WORDS), generator=torch.Generator().manual_seed(0))
-    shuffled = word_attention(encoding, order.tolist(), causal)[0]
-    back = order.argsort()
-    return (shuffled[back][:, back] - word_attention(encoding, causal=causal)[0]).abs()
 
 
 def bending(rope: RoPE, extended: Encoding, length: int) -> tuple[Tensor, Tensor]:

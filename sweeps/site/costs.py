@@ -1,8 +1,9 @@
 """The cost of a method in time and memory, from docs/benchmarks.csv and docs/gpu.md."""
 
-import csv
 import re
 from functools import cache
+
+import pandas as pd
 
 from models import table
 from sweeps.numbers import text_table
@@ -19,51 +20,33 @@ def costs(group: str, name: str) -> str:
     """Return a table of what a method costs in time and memory; a sentence if nothing was measured."""
     key = name if group == "encoding" else f"{host(name)}+{name}"
     rows = [
-        [words, machine, f"{float(value):.3g}"]
+        [words, machine, f"{value:.3g}"]
         for kind, words in TIMES.items()
-        for machine, value in times_of(kind, key)
+        for machine, value in times_of(kind, key).items()
     ]
-    rows += [[words, "counted, 124M weights, bf16", value] for words, value in memory(key)]
-    added = ""
-    if group == "encoding":
-        row = table.encoding_row(name)
-        weights = f"Weights of its own, in `model=tiny`: {row.parameters:,}."
-        added = (
-            f"{weights} On top of causal attention: `{row.cost}` ([what the words mean](../methods.md)).\n\n"
-        )
-    if not rows:
-        return f"{added}Neither [time](../benchmarks.md) nor [memory](../gpu.md) was measured."
-    text = text_table(["cost", "where", "value"], rows)
-    return f"{added}{text}\n\nHow [time](../benchmarks.md) was measured, and [memory](../gpu.md) counted."
+    page = (ROOT / "docs/gpu.md").read_text("utf-8")
+    if found := re.search(rf"^\| `{re.escape(key)}` \| (.+?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE):
+        counted = "counted, 124M weights, bf16"
+        rows += [["GPU memory of training", counted, found[1]]]
+        rows += [[f"GPU memory of evaluation at {found[3]} tokens", counted, found[2]]]
+    about = "Neither [time](../benchmarks.md) nor [memory](../gpu.md) was measured."
+    if rows:
+        sources = "How [time](../benchmarks.md) was measured, and [memory](../gpu.md) counted."
+        about = f"{text_table(['cost', 'where', 'value'], rows)}\n\n{sources}"
+    if group == "extension":
+        return about
+    row = table.encoding_row(name)
+    added = f"On top of causal attention: `{row.cost}` ([what the words mean](../methods.md))."
+    return f"Weights of its own, in `model=tiny`: {row.parameters:,}. {added}\n\n{about}"
+
+
+def times_of(kind: str, model: str) -> pd.Series:
+    """Return the measurements of a kind, by machine."""
+    every = benchmarks()
+    is_wanted = (every["kind"] == kind) & (every["model"] == model) & (every["threads"] == 1)
+    return every[is_wanted].set_index("machine")["value"]
 
 
 @cache
-def benchmarks() -> list[dict[str, str]]:
-    with (ROOT / "docs/benchmarks.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def times_of(kind: str, model: str) -> list[tuple[str, str]]:
-    """Return the machine and the value of each measurement."""
-    key = kind, model, "1"
-    return [
-        (row["machine"], row["value"])
-        for row in benchmarks()
-        if (row["kind"], row["model"], row["threads"]) == key
-    ]
-
-
-def memory(key: str) -> list[tuple[str, str]]:
-    """Return what a method occupies on a GPU, from the table in docs/gpu.md."""
-    found = re.search(rf"^\| `{re.escape(key)}` \| (.+?) \| (.+?) \| (.+?) \|$", gpu_page(), re.MULTILINE)
-    if not found:
-        return []
-    return [
-        ("GPU memory of training", found[1]),
-        (f"GPU memory of evaluation at {found[3]} tokens", found[2]),
-    ]
-
-
-@cache
-def gpu_page() -> str:
-    return (ROOT / "docs/gpu.md").read_text("utf-8")
+def benchmarks() -> pd.DataFrame:
+    return pd.read_csv(ROOT / "docs/benchmarks.csv", keep_default_na=False)

@@ -17,12 +17,6 @@ def links(text: str) -> Iterator[re.Match[str]]:
     yield from LINK.finditer(blank)
 
 
-def broken(file: Path) -> list[str]:
-    """Return the relative links of a page that lead nowhere."""
-    found = (match[3] for match in links(file.read_text("utf-8")))
-    return [target for target in found if not (file.parent / target).exists()]
-
-
 def relink(text: str, source: Path, page: str, moved: dict[str, str]) -> str:
     """Return a page whose relative links lead to the pages of the site; what the site does not have becomes
     plain text.

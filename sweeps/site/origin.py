@@ -18,15 +18,11 @@ def settings(group: str, name: str) -> str:
 
 def example(group: str, name: str) -> str:
     """Return a command with the first parameter of a method."""
-    keys = [key for key, value in read(group, name).items() if not isinstance(value, dict | list)]
-    parameters = [key for key in keys if key not in ("_target_", *ABOUT)]
-    first = (
-        f" {group}.{parameters[0]}={table.setting_text(read(group, name)[parameters[0]])}"
-        if parameters
-        else ""
-    )
     chosen = f"encoding={name}" if group == "encoding" else f"encoding={host(name)} extension={name}"
-    return f"yardstick {chosen}{first}"
+    for key, value in read(group, name).items():
+        if key not in ("_target_", *ABOUT) and not isinstance(value, dict | list):
+            return f"yardstick {chosen} {group}.{key}={table.setting_text(value)}"
+    return f"yardstick {chosen}"
 
 
 def host(extension: str) -> str:
@@ -37,14 +33,17 @@ def host(extension: str) -> str:
 
 def fits(group: str, name: str) -> str:
     """Return the extensions that fit an encoding, or the encodings that an extension fits."""
-    if group == "extension":
-        fitting = [f"[`{base}`](../encoding/{base}.md)" for base in names("encoding") if fits_to(name, base)]
-        is_every = len(fitting) == len(names("encoding"))
-        return "Fits every encoding." if is_every else f"Fits {', '.join(fitting)}."
-    fitting = [
-        f"[`{change}`](../extension/{change}.md)" for change in names("extension") if fits_to(change, name)
-    ]
-    return f"Extensions that fit: {', '.join(fitting)}."
+    if group == "encoding":
+        return (
+            f"Extensions that fit: {links('extension', [e for e in names('extension') if fits_to(e, name)])}."
+        )
+    fitting = [encoding for encoding in names("encoding") if fits_to(name, encoding)]
+    is_every = len(fitting) == len(names("encoding"))
+    return "Fits every encoding." if is_every else f"Fits {links('encoding', fitting)}."
+
+
+def links(group: str, methods: list[str]) -> str:
+    return ", ".join(f"[`{name}`](../{group}/{name}.md)" for name in methods)
 
 
 def citation(group: str, name: str) -> str:

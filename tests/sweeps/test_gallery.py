@@ -8,7 +8,7 @@ from models.encodings import extend, load
 from models.registry import names
 from models.table import SHAPE
 from sweeps.gallery import measure
-from sweeps.gallery.drawings import line_chart_of
+from sweeps.gallery.charts import curves
 from sweeps.gallery.page import gallery_page
 from tests.sweeps.synthetic import figures_of
 
@@ -36,12 +36,6 @@ def test_curves() -> None:
     torch.testing.assert_close(rope[0], expected, atol=1e-5, rtol=0)
 
 
-def test_shuffled_words_attend_as_before_only_without_mask_and_positions() -> None:
-    assert measure.change_by_shuffling(None, causal=False).max() < 1e-6
-    assert measure.change_by_shuffling(None, causal=True).max() > 0.1
-    assert measure.change_by_shuffling(load("alibi", **SHAPE), causal=False).max() > 0.1
-
-
 def test_bent_distances() -> None:
     rope = load("rope", **SHAPE)
     ratio, seen = measure.bending(rope, extend("pi", rope, factor=4.0), 256)
@@ -55,6 +49,6 @@ def test_bent_distances() -> None:
 
 def test_gaps() -> None:
     y = torch.tensor([1.0, float("-inf"), float("nan"), 3.0])
-    chart = line_chart_of("title", {"line": y}, "x", level=[{"y": 2}])
+    chart = curves("title", {"line": y}, level=[{"y": 2}])
     assert chart["datasets"]["title"].splitlines() == ["of,x,y", "line,0,1", "line,1,", "line,2,", "line,3,3"]
     assert chart["layer"][1]["data"]["values"] == [{"y": 2}]
