@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from conf.errors import UsageError
-from sweeps.results import ROWS, RUNS, SCORES, FinishedRun, archived_runs, load_readable
+from sweeps.results import load_readable
+from sweeps.runs import ROWS, RUNS, SCORES, FinishedRun, archived_runs
 from train.paths import ROOT
 from train.results import run_folder
 from train.results.rows import write_rows

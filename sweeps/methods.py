@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from conf.choices import content, files
-from sweeps.results import FinishedRun
+from sweeps.runs import FinishedRun
 
 FAMILIES = (
     "baselines", "rotation and scale of q, k", "bias by distance", "bias by content", "randomized index",

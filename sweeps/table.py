@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from conf.errors import UsageError
 from sweeps.methods import equal_methods, extension_names, method_names, newest_runs
-from sweeps.results import FinishedRun, SweepResults
+from sweeps.results import SweepResults
+from sweeps.runs import FinishedRun
 from sweeps.statistics import FEWEST_DOCUMENTS
 from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, CHANCE, DEPTH, ONCE

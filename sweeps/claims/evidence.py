@@ -14,7 +14,8 @@ import yaml
 
 from conf.choices import CONF, files
 from sweeps.claims.inequality import Term
-from sweeps.results import ROWS, FinishedRun, load_sweep
+from sweeps.results import load_sweep
+from sweeps.runs import ROWS, FinishedRun
 from sweeps.statistics import Array
 from train.paths import ROOT
 from train.results.protocols import BY_POSITION

@@ -37,10 +37,9 @@ class Article:
 def articles() -> dict[str, list[Article]]:
     """Return the articles on all encodings and on all extensions."""
     torch.manual_seed(0)
-    encodings, extensions = table.encoding_rows(), table.extension_rows()
     return {
-        "Encodings": [encoding_article(row) for row in encodings],
-        "Extensions": [extension_article(row) for row in extensions],
+        "Encodings": [*map(encoding_article, table.encoding_rows())],
+        "Extensions": [*map(extension_article, table.extension_rows())],
     }
 
 

@@ -10,7 +10,7 @@ from sweeps.comparison import Comparison
 from sweeps.gain import GAINS, HOLDS, LOSES, VERDICTS, over_words
 from sweeps.methods import WINDOWS
 from sweeps.numbers import big, list_text, number, plural, signed, times
-from sweeps.results import FinishedRun
+from sweeps.runs import FinishedRun
 from sweeps.statistics import SIGNIFICANT
 from sweeps.tables.notes import scored_note, two_groups_note
 from sweeps.tables.runs import method_facts

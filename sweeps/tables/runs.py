@@ -9,7 +9,8 @@ import pandas as pd
 from sweeps.comparison import Comparison
 from sweeps.methods import differing_keys, plain_text
 from sweeps.numbers import MISSING, plural
-from sweeps.results import Failure, FinishedRun
+from sweeps.results import Failure
+from sweeps.runs import FinishedRun
 from sweeps.table import Table
 from sweeps.tables.cells import Cell, Column, DisplayTable, left_column, text_cell
 from train.results.rows import ONCE

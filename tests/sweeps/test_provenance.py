@@ -9,7 +9,8 @@ import pytest
 
 from conf.errors import UsageError
 from sweeps.archive import check_provenance, commits_of_branch, provenance_fault
-from sweeps.results import FinishedRun, load_sweep
+from sweeps.results import load_sweep
+from sweeps.runs import FinishedRun
 from train.paths import ROOT
 
 ARCHIVES = sorted(file.parent for file in (ROOT / "docs/study").rglob("rows.parquet"))

@@ -1,7 +1,6 @@
 """The site: a page for each method from code and rows, and links that lead somewhere."""
 
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
