@@ -16,9 +16,10 @@ import pandas as pd
 from sweeps import command
 from sweeps.gain import GAINS, LOSES, method_gains, under_extension
 from sweeps.numbers import number, times, to_markdown, with_interval
+from sweeps.read_tables import read_tables
 from sweeps.results import load_sweep
 from sweeps.statistics import estimate
-from sweeps.table import Table, read_tables
+from sweeps.table import Table
 from train.public import audit as static
 from train.results.protocols import KEY_TOKENS
 from train.results.rows import ANSWERS, DEPTH

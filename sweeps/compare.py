@@ -22,9 +22,10 @@ from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison import Comparison, find_method, plain_value, unit
 from sweeps.numbers import list_text, number, signed, times, with_interval
+from sweeps.read_tables import read_tables
 from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT, estimate, holm, interval
-from sweeps.table import HIGHER_IS_BETTER, Table, read_tables, variant_name
+from sweeps.table import HIGHER_IS_BETTER, Table, variant_name
 from train.results.rows import ANSWERS
 
 USAGE = "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep."

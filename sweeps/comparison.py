@@ -10,9 +10,10 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps.gain import TOLERANCE, method_gains
 from sweeps.ranking import Ranking
+from sweeps.read_tables import read_tables
 from sweeps.results import SweepResults
 from sweeps.statistics import estimate, is_bimodal, verdict
-from sweeps.table import COSTS, read_tables, variant_name
+from sweeps.table import COSTS, variant_name
 from train.results.protocols import PROTOCOLS, is_partial
 from train.results.rows import ANSWERS, CHANCE, ONCE
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import pandas as pd
-
 from conf.choices import content, files
 from sweeps.runs import FinishedRun
 
@@ -86,36 +84,3 @@ def differing_keys(settings: list[dict[str, Any]]) -> list[str]:
 
 def plain_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def newest_runs(runs: list[FinishedRun]) -> tuple[list[FinishedRun], list[str]]:
-    """Return the runs of the newest training of each method and seed, and a sentence for each older one."""
-    trainings: dict[tuple[str, int], dict[str, list[FinishedRun]]] = defaultdict(lambda: defaultdict(list))
-    for run, name in zip(runs, method_names(runs), strict=True):
-        trainings[name, run.seed][run.about.training].append(run)
-    kept, notes = set(), []
-    for (name, seed), alike in trainings.items():
-        *older, newest = sorted(alike.values(), key=lambda members: max(run.about.started for run in members))
-        kept |= {run.folder for run in newest}
-        if older:
-            which = f"the newest of {len(alike)} trainings, which differ in code, packages or precision"
-            left = ", ".join(run.folder.name for members in older for run in members)
-            notes.append(f"{name}, seed {seed}: {which}; left out: {left}.")
-    return [run for run in runs if run.folder in kept], notes
-
-
-def equal_methods(losses: pd.DataFrame) -> list[list[str]]:
-    """Return the methods that are one function, together, the one with most seeds first, from losses by
-    method and seed: on the seeds that they share, all of them are equal."""
-    contents: dict[str, dict[int, bytes]] = defaultdict(dict)
-    for (method, seed), scores in losses.groupby(level=["method", "seed"]):
-        contents[method][seed] = scores.to_numpy().tobytes()
-
-    def is_equal(first: str, other: str) -> bool:
-        shared = contents[first].keys() & contents[other].keys()
-        return bool(shared) and all(contents[first][seed] == contents[other][seed] for seed in shared)
-
-    alike: dict[str, list[str]] = {}
-    for method in sorted(contents, key=lambda name: (-len(contents[name]), name)):
-        alike.setdefault(next((name for name in alike if is_equal(name, method)), method), []).append(method)
-    return [methods for methods in alike.values() if len(methods) > 1]

@@ -10,9 +10,10 @@ from conf.errors import UsageError
 from sweeps.comparison import Comparison
 from sweeps.gain import gain_samples, judged_gains, over_words
 from sweeps.numbers import number, times, to_markdown, with_interval
+from sweeps.read_tables import only_table
 from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT
-from sweeps.table import Table, only_table
+from sweeps.table import Table
 
 
 def read_table_of(folder: Path) -> Table:

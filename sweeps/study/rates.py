@@ -13,9 +13,10 @@ import pandas as pd
 from conf.errors import UsageError
 from sweeps.gain import gain_samples, judged_gains
 from sweeps.numbers import times, to_markdown
+from sweeps.read_tables import read_table
 from sweeps.runs import FinishedRun
 from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
-from sweeps.table import Table, read_table
+from sweeps.table import Table
 
 RATE = "optimizer.learning_rate"
 

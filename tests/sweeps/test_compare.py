@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from sweeps.compare import all_pairs, compare
+from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
 from sweeps.statistics import interval
-from sweeps.table import only_table
 from tests.sweeps.synthetic import comparison_of, figures_of, make_sweep, page_of
 
 

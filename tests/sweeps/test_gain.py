@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from sweeps.gain import gain_samples, method_gains, paired_gains
+from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
-from sweeps.table import Table, only_table
+from sweeps.table import Table
 from tests.sweeps.synthetic import make_sweep
 from train.paths import ROOT
 from train.results.gain import gain_rows

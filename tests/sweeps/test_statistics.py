@@ -7,9 +7,9 @@ from scipy import stats
 
 from sweeps import statistics
 from sweeps.gain import gain_samples
+from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
 from sweeps.statistics import Array, interval
-from sweeps.table import only_table
 from train.paths import ROOT
 
 Sizes = tuple[float, float, float]  # standard deviations of seeds, of documents, of both together

@@ -12,10 +12,10 @@ from scipy.stats import kendalltau
 from sweeps.archive import pack
 from sweeps.charts.gain import gain_by_distance
 from sweeps.gain import method_gains
+from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
 from sweeps.study.__main__ import main
 from sweeps.study.agreement import agreement
-from sweeps.table import only_table
 from tests.sweeps.synthetic import comparison_of, edit, make_sweep, vouch
 from train.paths import ROOT
 from train.results.rows import read_rows, write_rows

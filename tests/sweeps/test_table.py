@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from sweeps.archive import pack
+from sweeps.read_tables import only_table, read_tables
 from sweeps.results import load_sweep
-from sweeps.table import Table, only_table, read_tables
+from sweeps.table import Table
 from tests.sweeps.synthetic import edit, make_sweep, rewrite, text_of, vouch
 from train.results.rows import read_rows
 
