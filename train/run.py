@@ -70,7 +70,7 @@ def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> 
     trainer = config.trainer.model_copy(update={"precision": precision})
     run = Run(
         source, Recipe.of(config), trainer, config.evaluation, callbacks=config.callbacks,
-        unfinished=folder / f"unfinished-{run_id}",
+        unfinished=folder / f"unfinished-{run_id}-{precision}",
     )  # fmt: skip
     windows = check_data(run, extensions)
     training_id = training_id_of(config, source.fingerprint, run.precision, code_at_start)

@@ -20,6 +20,7 @@ from tests.train.conftest import call, command, run_together
 from train.evaluation.text import TextEvaluator, TextPart
 from train.results.rows import Row, read_rows
 from train.run import reading, run_job
+from train.runtime import machine
 
 pytestmark = pytest.mark.slow
 
@@ -223,13 +224,14 @@ def test_a_training_that_diverges_is_a_row(small: list[str], tmp_path: Path) -> 
     assert "holds no model: The loss is nan" in refused.stderr
 
 
+@pytest.mark.parametrize("other", ["seed", "precision"])
 def test_an_evaluation_goes_on_from_none_of_another_run(
-    small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    """Of another seed, whose evaluation was stopped in the same folder."""
-    first, second = (
-        composed("encoding=nope", *small, "trainer.max_steps=2", f"seed={seed}") for seed in (0, 1)
-    )
+    """Of another seed, or of a machine with another precision, whose evaluation was stopped in the folder."""
+    settings = ["encoding=nope", *small, "trainer.max_steps=2", "trainer.precision=auto"]
+    first, second = (composed(*settings, f"seed={seed}") for seed in (0, int(other == "seed")))
+    monkeypatch.setattr(machine, "resolved_precision", lambda *requested: "32-true")
     monkeypatch.setattr("train.evaluation.text.KEEP_EVERY", -1.0)
     score, parts = TextEvaluator.score, []
 
@@ -244,6 +246,8 @@ def test_an_evaluation_goes_on_from_none_of_another_run(
         with pytest.raises(ValueError, match="stopped"):
             run_job(first, tmp_path / "run")
     assert list((tmp_path / "run").glob("unfinished*"))
+    if other == "precision":
+        monkeypatch.setattr(machine, "resolved_precision", lambda *requested: "bf16-mixed")
     for name in ("run", "other"):
         run_job(second, tmp_path / name)
     found, expected = (read_rows(tmp_path / name / "results.jsonl") for name in ("run", "other"))

@@ -25,11 +25,13 @@ from train.config.validation import as_setting
 from train.context import Recipe, Run
 from train.evaluation.evaluate import problem_source
 from train.evaluation.extensions import SelectedExtensions, selected_extensions
+from train.evaluation.key_tokens import short_length
 from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
+from train.evaluation.text import amounts
 from train.fit.optimizer import optimizer_of
 from train.fit.processes import trainer, training_strategy
-from train.results.protocols import REPLACED
+from train.results.protocols import KEY_TOKENS, REPLACED
 from train.runtime import machine
 
 LAYERS = 4  # that are tried
@@ -99,6 +101,13 @@ def check_data(run: Run, extensions: SelectedExtensions) -> Windows | None:
         )
     if windows is not None and "temperature" in extensions:
         unscored_windows(source, windows, max(lengths))
+    if KEY_TOKENS in protocols:
+        pieces = amounts(run.evaluation, lengths, run.recipe.length)
+        if "same_tokens" not in protocols or short_length(lengths, pieces.common, pieces.trained) is None:
+            raise UsageError(
+                "evaluation.protocols=[key_tokens] compares same_tokens at the training length with one "
+                "below: add same_tokens, and evaluation.ladder=[0.25,0.5,1,...]."
+            )
     problems = problem_source(run)
     if problems is not None:
         has_problems(problems, lengths)

@@ -6,7 +6,7 @@ shortest evaluated length that shows every target at least half of its tokens. W
 losses is low in part by chance, so compare extensions and lengths on these tokens, and not models.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from torch import Tensor
 
@@ -14,12 +14,17 @@ GAIN = 2.0  # nats that long context must win
 LOSS = 2.0  # nats that remain at most
 
 
+def short_length(lengths: Collection[int], common: int, trained: int | None) -> int | None:
+    """Return the length of the short context; None if no evaluated length is short enough for a
+    comparison, or none is the training length."""
+    short = min((length for length in lengths if length >= 2 * common), default=None)
+    return short if trained in lengths and short is not None and short < trained else None
+
+
 def key_tokens(losses: Mapping[int, Tensor], common: int, trained: int | None) -> Tensor | None:
     """Return which targets are keys, (N, common) bool, from their losses (N, common) by length without an
-    extension; None if no evaluated length is short enough for a comparison."""
-    if trained is None or trained not in losses:
-        return None
-    short = min((length for length in losses if length >= 2 * common), default=trained)
-    if short >= trained:
+    extension; None without a short context."""
+    short = short_length(losses, common, trained)
+    if short is None or trained is None:
         return None
     return (losses[short] - losses[trained] > GAIN) & (losses[trained] < LOSS)
