@@ -49,7 +49,7 @@ evaluation.lengths=[500000] | evaluation.lengths
 encoding=integer encoding.step=1000000 evaluation.ladder=[1,1e30] | evaluation.ladder
 evaluation.protocols=[sliding_doors] | There is no protocol 'sliding_doors'. Did you mean 'sliding'?
 evaluation.protocols=sliding | evaluation.protocols=sliding should be a valid list.
-evaluation.protocols=[key_tokens] | compares same_tokens at the training length with one below: add same_tokens
+evaluation.protocols=[key_tokens] | compares same_tokens at the training length with one below: add same_
 evaluation.protocols=[same_tokens,key_tokens] | add same_tokens, and evaluation.ladder=[0.25,0.5,1,...].
 evaluation.stride=17 | evaluation.stride=17 must be auto or a number of tokens from 1 to 16
 evaluation.stride=half | evaluation.stride=half should be a valid integer or 'auto'.
