@@ -17,8 +17,9 @@ LOSS = 2.0  # nats that remain at most
 def short_length(lengths: Collection[int], common: int, trained: int | None) -> int | None:
     """Return the length of the short context; None if no evaluated length is short enough for a
     comparison, or none is the training length."""
-    short = min((length for length in lengths if length >= 2 * common), default=None)
-    return short if trained in lengths and short is not None and short < trained else None
+    if trained is None or trained not in lengths:
+        return None
+    return min((length for length in lengths if 2 * common <= length < trained), default=None)
 
 
 def key_tokens(losses: Mapping[int, Tensor], common: int, trained: int | None) -> Tensor | None:
