@@ -1,20 +1,48 @@
-"""A folder that one process builds and all processes use. It is either whole or not there."""
+"""Files and folders that are either whole or not there. A folder is built by one process and used by all."""
 
 import json
 import logging
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from data.disk import of_file, of_json
+from data.digest import of_content, of_json
 
 RECORD = "meta.json"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError)  # what any damage to it may raise
 log = logging.getLogger(__name__)
 Record = dict[str, Any]  # of JSON values
+
+
+@contextmanager
+def atomic_write(file: Path) -> Iterator[BinaryIO]:
+    """Yield a file that replaces the named one once all of it is on the disk."""
+    part = file.with_name(f"{file.name}.part")
+    try:
+        with errors_name_file(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as out:
+                yield out
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def errors_name_file(file: Path) -> Iterator[None]:
+    """Add the name of the file to an error of the disk."""
+    try:
+        yield
+    except Exception as error:
+        cause = error if isinstance(error, OSError) else error.__context__  # PyTorch's writer hides it there
+        if isinstance(cause, OSError):
+            raise OSError(cause.errno, cause.strerror, str(file)) from error
+        raise
 
 
 def build_once(folder: Path, build: Callable[[Path], Record]) -> Record:
@@ -28,19 +56,18 @@ def build_once(folder: Path, build: Callable[[Path], Record]) -> Record:
     from filelock import FileLock
 
     folder.parent.mkdir(parents=True, exist_ok=True)
+    part = folder.with_name(f".{folder.name}.part")
     with FileLock(folder.with_name(f".{folder.name}.lock")):
-        try:
+        with suppress(*DAMAGE):
             return read_record(folder)  # another process was first
-        except DAMAGE as error:
-            if folder.exists():
-                log.warning("The prepared data in %s is damaged (%s); it is built again.", folder, error)
-        part = folder.with_name(f".{folder.name}.part")
+        if folder.exists():
+            log.warning("The prepared data in %s is damaged; it is built again.", folder)
         for left in (folder, part):
             shutil.rmtree(left, ignore_errors=True)
         part.mkdir()
         try:
             content = build(part)
-            files = {file.name: [file.stat().st_mtime_ns, of_file(file)] for file in sorted(part.iterdir())}
+            files = {file.name: [file.stat().st_mtime_ns, of_content(file)] for file in part.iterdir()}
             record = {"content": content, "files": files, "digest": of_json([content, files])}
             (part / RECORD).write_text(json.dumps(record, indent=1), "utf-8")
             for file in part.iterdir():
@@ -53,17 +80,13 @@ def build_once(folder: Path, build: Callable[[Path], Record]) -> Record:
 
 
 def read_record(folder: Path) -> Record:
-    """Return the content of a folder's record. Raise ValueError if a file is not as it was written.
-
-    Only files with another time than the record are read for this, such as those of a copied folder.
-    """
+    """Return the content of a folder's record. Raise ValueError if a file is not as it was written; only
+    files with another time than the record, such as those of a copied folder, are read for this."""
     record = json.loads((folder / RECORD).read_text("utf-8"))
-    if record["digest"] != of_json([record["content"], record["files"]]):
-        raise ValueError(f"{RECORD} has another content")
+    is_whole = record["digest"] == of_json([record["content"], record["files"]])
     for name, (time, digest) in record["files"].items():
-        if (folder / name).stat().st_mtime_ns != time:
-            if of_file(folder / name) != digest:
-                raise ValueError(f"{name} has another content")
-            with suppress(OSError):  # of a folder that cannot be written
-                os.utime(folder / name, ns=(time, time))
+        is_same = (folder / name).stat().st_mtime_ns == time or of_content(folder / name) == digest
+        is_whole = is_whole and is_same
+    if not is_whole:
+        raise ValueError(f"{folder} is not as it was written")
     return dict(record["content"])

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from conf.errors import UsageError
 from data import Data
 from data.batch import Batch
-from data.disk import of_json
+from data.digest import of_json
 from data.source import Problems, Source, Windows
 
 CHOSEN = 3  # a stream of seeds that no task has

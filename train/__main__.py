@@ -11,7 +11,7 @@ from hydra._internal.hydra import Hydra
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from data.code import short_digest
+from data.digest import short_digest
 from train.config.cli import open_hydra, run_in
 from train.config.compose import config_of
 from train.config.run_id import name_of

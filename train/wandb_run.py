@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from lightning.pytorch.loggers import WandbLogger
 
-from data.code import short_digest
+from data.digest import short_digest
 from train.config.schema import Config, EvaluatedConfig
 from train.results.curves import points, summary_numbers
 from train.results.gain import gain_rows

@@ -15,7 +15,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from data import Data
 from data.batch import Batch, inputs_and_targets
-from data.disk import of_json
+from data.digest import of_json
 from data.source import Problems, Source
 
 END, SEPARATOR, FIRST = 0, 1, 2  # after the answer, and padding; before the answer; the first symbol's id

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from pydantic import Field
 
 from conf.errors import UsageError
-from data.disk import of_json
+from data.digest import of_json
 from data.tasks.base import HELD_OUT, Row, Sequences, draws, parameters
 
 SPACE, IS, ASKS, LETTER = 0, 1, 2, 3  # ids: between pairs; of key and value; before a query; the first letter

@@ -14,7 +14,7 @@ from torch import Tensor
 from conf.errors import UsageError
 from data import Data
 from data.batch import Batch, inputs_and_targets
-from data.disk import of_json
+from data.digest import of_json
 from data.source import Problems, Source
 from data.tasks.base import HELD_OUT, TRAINING, draws, parameters, stack_rows
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from conf.errors import UsageError
 from data.cache import Record, build_once
-from data.code import ROOT, code_digest, foreign_code
-from data.disk import of_content, of_json
+from data.digest import ROOT, code_digest, foreign_code, of_content, of_json
 from data.text.documents import Documents
 
 if TYPE_CHECKING:

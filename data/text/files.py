@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conf.errors import UsageError
-from data.disk import of_content, of_json
+from data.digest import of_content, of_json
 from data.text.corpus import Corpus
 from data.text.documents import Document
 

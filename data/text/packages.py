@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from conf.errors import UsageError
-from data.disk import of_content, of_json
+from data.digest import of_content, of_json
 from data.text.corpus import Corpus
 from data.text.documents import Document
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
-from data.disk import of_file, of_json
+from data.digest import of_content, of_json
 from data.text.documents import Documents
 from data.text.split import MEGABYTE, Entries, select_by_rank, split_documents, texts_by_digest
 from data.text.tokenizer import Tokenizer, tokenizer_of
@@ -36,7 +36,7 @@ def prepare_corpus(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     }
     np.save(folder / "held_out_lengths.npy", counts["held_out"][:, 0])
     (folder / "training.bytes").unlink()
-    digests = {file.name: of_file(file) for file in sorted(folder.iterdir())}
+    digests = {file.name: of_content(file) for file in sorted(folder.iterdir())}
     rows = [f"{name}\t{key}\t{part[key].source}\n" for name, part in parts.items() for key in sorted(part)]
     (folder / "documents.tsv").write_text("".join(rows), encoding="utf-8")
     about = [

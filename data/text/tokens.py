@@ -8,7 +8,7 @@ import torch
 
 from conf.errors import UsageError
 from data.batch import Batch, inputs_and_targets
-from data.disk import of_json
+from data.digest import of_json
 from data.source import Source, Windows
 
 

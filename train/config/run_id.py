@@ -7,7 +7,7 @@ from typing import Any
 
 import data
 from conf.choices import content
-from data.code import ROOT, code_digest, foreign_code, short_digest
+from data.digest import ROOT, code_digest, foreign_code, short_digest
 from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.results.run_folder import finished_id

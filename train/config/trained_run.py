@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from conf.choices import files, parse
 from conf.errors import UsageError
-from data.code import targets
+from data.digest import targets
 from train.config.run_id import model_code
 from train.config.schema import Config
 from train.config.validation import as_setting

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from conf.errors import UsageError
-from data.disk import atomic_write
+from data.cache import atomic_write
 from models.gpt import GPT
 from train.results.about import Conditions
 from train.runtime.ranks import is_rank_zero

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from conf.errors import UsageError
-from data.disk import errors_name_file
+from data.cache import errors_name_file
 from train.config.schema import Architecture
 from train.errors import command_line
 from train.inference.model_choice import ModelChoice

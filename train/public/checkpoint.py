@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTra
 from transformers.utils import logging
 
 from conf.errors import UsageError
-from data.disk import atomic_write
+from data.cache import atomic_write
 from train.fit.checkpoints import weights_digest
 from train.public.model import PublicModel, public_model
 from train.public.rope_parameters import Rope, read_config, ropes_of

@@ -16,7 +16,7 @@ from pydantic import model_validator
 
 import data
 from conf.errors import UsageError
-from data.code import code_digest, foreign_code, short_digest
+from data.digest import code_digest, foreign_code, short_digest
 from data.source import Source
 from models.bounds import Count
 from train.checks.dry_run import check_data

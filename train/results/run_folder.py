@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from conf.errors import UsageError
-from data.disk import atomic_write, of_content
+from data.cache import atomic_write
+from data.digest import of_content
 from train.runtime.ranks import is_rank_zero
 
 DONE, RESULTS, RUN = "DONE", "results.jsonl", "run.json"

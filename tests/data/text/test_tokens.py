@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
-from data.code import ROOT
+from data.digest import ROOT
 from data.text.tokens import Text, repeat_spans, window_starts
 from tests.data.conftest import check_shares
 

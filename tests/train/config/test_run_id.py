@@ -13,7 +13,7 @@ from hydra.core.global_hydra import GlobalHydra
 
 from conf import choices
 from conf.errors import UsageError
-from data.code import ROOT
+from data.digest import ROOT
 from tests.composing import composed
 from train.build import build_gpt
 from train.config import run_id as cells

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data.code import code_digest, foreign_code, tree_of
+from data.digest import code_digest, foreign_code, tree_of
 
 MINE = '''"""Mine."""
 

@@ -1,6 +1,9 @@
-"""Digests of code: the syntax trees of whole packages. Comments and docstrings do not count."""
+"""Digests, in hex digits of a sha256: of files, of JSON values, and of code, by the syntax trees of whole
+packages. Comments and docstrings do not count."""
 
 import ast
+import hashlib
+import json
 import re
 import sys
 import sysconfig
@@ -10,15 +13,30 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from data.disk import of_content, of_json
-
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("conf", "data", "models", "sweeps", "train")
 NOT_CODE = re.compile(r"(^|/)(\.\w|test_|__pycache__/|__main__\.py$|outputs/)")
 """The files of a folder that do not count: hidden, tests, compiled, commands that no run calls, results."""
 
 
-def short_digest(content: Any) -> str:
+def of_content(file: Path) -> str:
+    """Return the digest of a file, which this process reads again only if it was written to since."""
+    stat = file.stat()
+    return of_unchanged(file, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+@cache
+def of_unchanged(file: Path, *stamp: int) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def of_json(content: object) -> str:
+    """Return the digest of a JSON value, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def short_digest(content: object) -> str:
     """Return eight hex digits that name a JSON value."""
     return of_json(content)[:8]
 
