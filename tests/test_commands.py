@@ -18,7 +18,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from conf.choices import VARIABLE
-from tests.composing import composed
+from tests.composing import composed, run_here
 from tests.sweeps.synthetic import make_sweep
 from train.checks.parameters import check_parameters
 from train.commands import COMMANDS
@@ -26,7 +26,6 @@ from train.config.compose import register
 from train.config.schema import Config
 from train.methods.new import write_method
 from train.paths import CONF, ROOT
-from train.run import run_job
 
 CHEAP = (
     "train --", "train.evaluate run", "train.diagnose run", "train.reproduce run", "sweeps.report ",
@@ -74,7 +73,7 @@ def make_commands(command: str) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a user's folder: with a trained run, a sweep, and the data of the documentation."""
     folder = tmp_path_factory.mktemp("user")
-    run_job(composed(*TINY, f"outputs={folder}/outputs"), folder / "outputs/runs/rope")
+    run_here(composed(*TINY, f"outputs={folder}/outputs"), folder / "outputs/runs/rope")
     make_sweep(folder / "outputs/sweeps/encodings", ["rope", "alibi"], seeds=2, windows=8)
     shutil.copytree(folder / "outputs/sweeps/encodings", folder / "outputs/sweeps/encodings_gpu")
     shutil.copytree(ROOT / "docs/study", folder / "docs/study")

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from data.digest import short_digest
 from train.config.cli import open_hydra, run_in
 from train.config.compose import config_of
-from train.config.run_id import name_of
+from train.config.run_id import name_of, run_id_of
 from train.errors import command_line
 from train.runtime.process import set_environment
 
@@ -38,10 +38,11 @@ def run_one(root: DictConfig) -> None:
     """Run the settings that Hydra composed, in a folder that is named by what determines the results."""
     config = config_of(root)
     place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
-    folder = Path(root.hydra.run.dir or place / name_of(config)).absolute()
+    run_id = run_id_of(config)
+    folder = Path(root.hydra.run.dir or place / name_of(config, run_id)).absolute()
     from train.run import run_job  # torch and lightning: not for the parent of a sweep
 
-    run_in(folder, root, lambda _: run_job(config, folder))
+    run_in(folder, root, lambda _: run_job(config, folder, run_id))
 
 
 def run_sweep(hydra: Hydra, name: str, root: DictConfig, overrides: list[str]) -> None:

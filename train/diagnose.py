@@ -18,11 +18,11 @@ import data
 from data.batch import Batch
 from models.gpt import GPT
 from train.checks.dry_run import dry_run
-from train.config.cli import function, open_hydra
+from train.config.cli import open_hydra
 from train.config.compose import resolved_settings, trained_settings
 from train.config.run_id import digests_of_code, finetuning_keys, training_id_of
 from train.config.schema import Config
-from train.config.validation import Natural, Section
+from train.config.validation import Natural, Section, named_object
 from train.context import Recipe, Run
 from train.diagnostics import attention
 from train.diagnostics.records import Diagnosis, Heads
@@ -116,7 +116,7 @@ def entry() -> None:
             root = hydra.compose_config("diagnose", options.overrides, RunMode.RUN)
             settings = resolved_settings(root)
             amount = Amount.of({key: settings.pop(key) for key in Amount.model_fields})
-            draw = function("pictures", settings.pop("pictures"))
+            draw = named_object("pictures", settings.pop("pictures"), "a function", callable)
             config = Config.of(trained_settings(settings))
         diagnosis, folder = diagnose(config, amount), Path(str(config.run))
         write_whole(folder / "diagnostics.json", json.dumps(asdict(diagnosis)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from train import __main__ as command
 from train.config.cli import quoted
 from train.config.compose import compose_config
-from train.config.run_id import name_of
+from train.config.run_id import name_of, run_id_of
 from train.results.rows import Row, read_rows
 from train.results.run_folder import RESULTS
 
@@ -20,8 +20,9 @@ def evaluate(run: str | Path, *overrides: str) -> list[Row]:
     from train.run import run_job  # torch and lightning: not for the parent of a sweep
 
     config = compose_config(f"run={quoted(Path(run))}", *overrides, name="evaluate")
-    folder = Path(run, "evaluations", name_of(config))
-    run_job(config, folder)
+    run_id = run_id_of(config)
+    folder = Path(run, "evaluations", name_of(config, run_id))
+    run_job(config, folder, run_id)
     return read_rows(folder / RESULTS)
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from conf.errors import UsageError
 from data.text.documents import clean
-from data.text.tokenizer import TokenizerFile
+from data.text.tokenizer import Bytes, Tokenizer, TokenizerFile
 from models.cache import Cache
 from models.gpt import GPT
 from train.build import build_gpt, extend_gpt
@@ -24,49 +25,19 @@ from train.config.trained_run import check_model, trained_run
 from train.fit.checkpoints import restore
 
 
-class ByteCodec:
-    """Every byte of UTF-8 is a token."""
-
-    vocab = 256  # every id is below it
-
-    def encode(self, text: str) -> list[int]:
-        return list(clean(text).encode())
-
-    def decode(self, ids: list[int]) -> str:
-        return bytes(ids).decode(errors="replace")
-
-
-class FileCodec:
-    """The tokens of a tokenizer.json; special tokens that a text spells out are text."""
-
-    def __init__(self, file: Path, end_token: str | None = None) -> None:
-        tokenizer = TokenizerFile(file, end_token)
-        self.model, self.vocab = tokenizer.model, tokenizer.vocab
-        self.end = self.model.id_to_token(tokenizer.separator)  # of a document
-
-    def encode(self, text: str) -> list[int]:
-        return list(self.model.encode(clean(text), add_special_tokens=False).ids)
-
-    def decode(self, ids: list[int]) -> str:
-        return str(self.model.decode(ids, skip_special_tokens=False))
-
-
-Codec = ByteCodec | FileCodec  # text to token ids and back
-
-
 @dataclass(frozen=True)
 class TrainedModel:
     """A GPT with its text; `model` alone maps ids (B, T) to logits (B, T, vocab)."""
 
     model: GPT
-    codec: Codec | None  # None: its data are no text
+    tokenizer: Tokenizer | None  # None: its data are no text
     config: Config
 
     def encode(self, text: str) -> Tensor:
         """Return token ids (T,). Raise UsageError if the model was not trained on text."""
-        if self.codec is None:
+        if self.tokenizer is None:
             raise UsageError("This model was not trained on text: give ids (B, T) to its `model`.")
-        return torch.tensor(self.codec.encode(text), dtype=torch.long)
+        return torch.from_numpy(self.tokenizer.encode([clean(text)])[0].ids.astype(np.int64))
 
     @torch.no_grad()
     def logits(self, text: str) -> Tensor:
@@ -90,20 +61,21 @@ class TrainedModel:
             raise UsageError(
                 f"This model is defined up to {model.limit} tokens: ask for fewer, or an extension."
             )
+        vocab = self.tokenizer.vocab if self.tokenizer else None
         start, draw, cache = len(ids), torch.Generator().manual_seed(seed), Cache(len(model.blocks))
         for _ in range(tokens):
             if model.is_cacheable:
                 hidden = model.continue_text(ids[None], cache)  # (1, N, C)
             else:
                 hidden = model.hidden(ids[None], first=len(ids) - 1)  # (1, 1, C)
-            scores = model.head(hidden[:, -1:])[0, 0, : self.codec.vocab if self.codec else None].float()
+            scores = model.head(hidden[:, -1:])[0, 0, :vocab].float()
             if temperature == 0:
                 following = scores.argmax()[None]
             else:
                 following = torch.multinomial((scores / temperature).softmax(-1), 1, generator=draw)
             ids = torch.cat([ids, following])
-        assert self.codec is not None
-        return self.codec.decode(ids[start:].tolist())
+        assert self.tokenizer is not None
+        return self.tokenizer.decode(ids[start:].tolist())
 
 
 def load(folder: str | Path, extension: str = "none", **parameters: Any) -> TrainedModel:
@@ -119,12 +91,12 @@ def load(folder: str | Path, extension: str = "none", **parameters: Any) -> Trai
     model = build_gpt(config)
     restore(folder / "final.ckpt", model, about.training)
     model = extend_gpt(model, extension, parameters, config.seed)
-    return TrainedModel(model.eval(), codec(folder, config), config)
+    return TrainedModel(model.eval(), tokenizer_in(folder, config), config)
 
 
-def codec(folder: Path, config: Config) -> Codec | None:
-    """Return the codec of the run's text; None if it was not trained on text."""
+def tokenizer_in(folder: Path, config: Config) -> Tokenizer | None:
+    """Return the tokenizer of the run's text; None if it was not trained on text."""
     file = folder / "tokenizer.json"
     if file.is_file():
-        return FileCodec(file, config.data.get("end_token"))
-    return ByteCodec() if config.data.get("tokenizer") == "bytes" else None
+        return TokenizerFile(file, config.data.get("end_token"))
+    return Bytes() if config.data.get("tokenizer") == "bytes" else None

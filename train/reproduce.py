@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from train.config.compose import dotted
-from train.config.run_id import digests_of_code
+from train.config.run_id import digests_of_code, run_id_of
 from train.config.schema import Config
 from train.config.sections import SmallCount
 from train.config.trained_run import trained_run
@@ -71,7 +71,7 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> tuple[pd.
 
     about, again = trained_run(folder), into / folder.name
     config = repeated_settings(about, into, threads)
-    run_job(config, again)
+    run_job(config, again, run_id_of(config))
     notes = [*conditions(about, about_run(again))]
     notes += [
         f"code of {part}: edited since."

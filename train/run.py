@@ -11,10 +11,9 @@ import torch
 from hydra.utils import instantiate
 
 import data
-from conf.errors import UsageError
 from data.source import Source
 from train.checks.dry_run import check_data, dry_run
-from train.config.run_id import Code, digests_of_code, finetuning_keys, packages, run_id_of, training_id_of
+from train.config.run_id import digests_of_code, finetuning_keys, packages, training_id_of
 from train.config.schema import Config
 from train.config.validation import Section
 from train.context import Recipe, Run
@@ -35,23 +34,16 @@ MANY = 2.0  # passes over the training text; above it a warning is printed
 log = logging.getLogger(__name__)
 
 
-def run_job(config: Config, folder: Path, expected: str | None = None) -> float | None:
+def run_job(config: Config, folder: Path, run_id: str) -> float | None:
     """Do everything from settings to `DONE`; with `config.run`, evaluate the model of that run folder. Return
-    what a search over settings lowers; None on processes but the first.
-
-    Raise UsageError where the id of the run is not the `expected` one.
-    """
-    code_at_start = digests_of_code(config)
-    run_id = run_id_of(config, code_at_start)
-    if expected not in (None, run_id):
-        raise UsageError(f"Code or data changed since {folder.name} was queued: start the sweep again.")
+    what a search over settings lowers; None on processes but the first."""
     connect(config.trainer)
     done = decision_of_rank_zero(is_done(folder, run_id) and not has_gaps(folder))  # a lock would write
     if not done:
         with locked(folder, f"Another process does this run, in {folder}"):
             done = decision_of_rank_zero(is_complete(folder, run_id))
             if not done:
-                complete(config, folder, run_id, code_at_start)
+                complete(config, folder, run_id)
     if not is_rank_zero():
         return None
     if done:
@@ -59,9 +51,10 @@ def run_job(config: Config, folder: Path, expected: str | None = None) -> float 
     return objective(read_rows(folder / RESULTS), config.names.extension)
 
 
-def complete(config: Config, folder: Path, run_id: str, code_at_start: Code) -> None:
+def complete(config: Config, folder: Path, run_id: str) -> None:
     """Check, prepare, fit, evaluate, write."""
     started, commit_at_start, versions = time.perf_counter(), commit(), packages()
+    code_at_start = digests_of_code(config)
     prepare_process(config.trainer.threads)
     model, extensions = dry_run(config)
     source = data.load(config.named_data, config.model.vocab, Path(config.outputs, "data"))

@@ -2,7 +2,6 @@
 
 import glob
 import gzip
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -20,9 +19,6 @@ KINDS = {
 }  # fmt: skip
 PIECE = 1_000_000  # characters of each document that a long plain file becomes
 PIECES = 8  # up to which a plain file is a single document
-LARGE = 10**10  # bytes, whose digest takes a while
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +35,7 @@ class Files(Corpus):
                 yield Document(text, source + place)
 
     def contents(self) -> dict[str, object]:
-        files = self.files()
-        if (size := sum(file.stat().st_size for _, file in files)) >= LARGE:
-            log.warning("data.path=%s has %s GB, of which a digest is made.", self.path, f"{size / 1e9:,.0f}")
-        return {"path": of_json([(source, of_content(file)) for source, file in files])}
+        return {"path": of_json([(source, of_content(file)) for source, file in self.files()])}
 
     def origin(self) -> str:
         return f"{self.path}"
@@ -72,7 +65,7 @@ def local_files(name: str) -> list[tuple[str, Path]]:
         root, paths = Path(*path.parts[:wild]), map(Path, glob.glob(str(path), recursive=True))
     files = ((file.relative_to(root), file) for file in paths if file.is_file() and file.stat().st_size)
     return sorted(
-        (relative.as_posix().encode(errors="backslashreplace").decode(), file)
+        (relative.as_posix(), file)
         for relative, file in files
         if not any(part.startswith(".") for part in relative.parts)
     )

@@ -39,6 +39,11 @@ class Tokenizer:
     def encode(self, texts: list[str]) -> list[Encoded]:
         raise NotImplementedError
 
+    def decode(self, ids: list[int]) -> str:
+        """Return the text of ids, special tokens included."""
+        assert self.model is not None
+        return str(self.model.decode(ids, skip_special_tokens=False))
+
 
 class Bytes(Tokenizer):
     """Every byte of UTF-8 is a token. 0, which no text contains, separates documents and masks tokens."""
@@ -48,6 +53,9 @@ class Bytes(Tokenizer):
     def encode(self, texts: list[str]) -> list[Encoded]:
         ids = (np.frombuffer(text.encode(), np.uint8) for text in texts)
         return [Encoded(row, np.ones(len(row), np.uint32)) for row in ids]
+
+    def decode(self, ids: list[int]) -> str:
+        return bytes(ids).decode(errors="replace")
 
 
 class ByteLevelBPE(Tokenizer):
@@ -100,9 +108,7 @@ class TokenizerFile(Tokenizer):
             if "dropout" in state["model"]:
                 state["model"]["dropout"] = None
             self.model = Model.from_str(json.dumps(state))
-        except BaseException as error:  # the library raises nothing more precise, and may panic in Rust
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                raise
+        except Exception as error:  # the library raises nothing more precise
             raise UsageError(f"data.tokenizer={file} is not a tokenizer.json: {error}.") from None
         self.model.encode_special_tokens = True  # a separator that the text spells out is text
         ids = self.model.get_vocab(with_added_tokens=True)

@@ -11,7 +11,7 @@ from torch._dynamo.utils import counters
 
 from models.gpt import GPT
 from models.registry import extend
-from tests.composing import composed
+from tests.composing import composed, run_here
 from tests.conftest import EVERY, LENGTH, ONE_OF_EACH, Method, gpt
 from tests.gpu.driver import leave
 from tests.gpu.fake import GPU, ROOT, fake_gpu
@@ -20,7 +20,6 @@ from train.build import build_gpt
 from train.evaluation.losses import token_losses
 from train.fit.loss import mean_loss
 from train.fit.optimizer import optimizer_of
-from train.run import run_job
 
 ROOM = 40e9  # bytes that a method may occupy
 LONG = 32  # times the training length
@@ -101,7 +100,7 @@ def run(settings: str, gpu: GPU) -> list[str]:
         small = [*SMALL, "trainer=gpu", "trainer.precision=bf16-mixed", "trainer.compile=false"]
         small += ["evaluation.windows=2"]
         small += [f"outputs={folder}", *text]
-        run_job(composed(*small, *settings.split()), Path(folder) / "run")
+        run_here(composed(*small, *settings.split()), Path(folder) / "run")
     print(settings, *(f"{count:6} {line}" for line, count in gpu.reads.most_common()), sep="\n", flush=True)
     return [f"{settings}: {line} reads from the GPU" for line in gpu.reads if line.startswith(OF_STEPS)]
 

@@ -21,7 +21,7 @@ from models.encodings import extend, load
 from models.encodings.rope import geometric
 from models.gpt import GPT
 from sweeps.report import diagnostics
-from tests.composing import composed
+from tests.composing import composed, run_here
 from tests.conftest import ENCODINGS, LENGTH, SHAPE, Method, content, gpt, late, members, over, tokens
 from tests.sweeps.synthetic import page_of
 from train.diagnose import attention_text
@@ -29,7 +29,6 @@ from train.diagnostics import attention
 from train.diagnostics.base import STEP, lower_bound
 from train.diagnostics.records import Heads
 from train.results.protocols import position_bins
-from train.run import run_job
 
 # ---- rows of the table of attention
 
@@ -227,7 +226,7 @@ def test_a_task(small: list[str], tmp_path: Path) -> None:
     ]
     settings += ["evaluation.lengths=[6,12]", "evaluation.problems=3"]
     usual = [setting for setting in small if not setting.startswith(("data", "model.", "evaluation"))]
-    run_job(composed(*usual, "data=copy", "encoding=alibi", *settings), tmp_path)
+    run_here(composed(*usual, "data=copy", "encoding=alibi", *settings), tmp_path)
     found = diagnosed(tmp_path, *[setting for setting in usual if setting.startswith("outputs")])
     assert found["variants"][0]["lengths"] == [6, 12]
     assert "at length 12" in found["sentences"][0]

@@ -129,7 +129,7 @@ def test_null_is_no_run_folder(module: str, mistake: Mistake) -> None:
 @pytest.mark.parametrize("path", ["null", "[]", "nowhere.draw", "os", "a..b"])
 def test_what_draws_a_diagnosis_is_a_function(path: str, mistake: Mistake, tmp_path: Path) -> None:
     sentence = mistake(f"run={tmp_path}", f"pictures={path}", module="train.diagnose")
-    assert sentence.endswith(" should be the dotted path of a function.")
+    assert sentence.endswith("Name the folder that it is in: methods=<folder>.")
 
 
 def test_letters_that_a_terminal_lacks_are_replaced() -> None:

@@ -9,12 +9,11 @@ import torch
 
 from conf.errors import UsageError
 from models.registry import encodings_under
-from tests.composing import composed
+from tests.composing import composed, run_here
 from tests.train.conftest import FEW, call
 from train.load import load
 from train.results.about import about_run
 from train.results.run_folder import write_done
-from train.run import run_job
 
 
 def test_logits_are_those_of_the_checkpoint_under_the_extension(done: Path) -> None:
@@ -33,13 +32,13 @@ def test_logits_are_those_of_the_checkpoint_under_the_extension(done: Path) -> N
 
 def test_the_likeliest_text_is_generated_past_the_training_length(done: Path) -> None:
     loaded, prompt = load(done), "import "
-    assert loaded.codec is not None
+    assert loaded.tokenizer is not None
     ids = loaded.encode(prompt).tolist()
     for _ in range(20):
         with torch.no_grad():
-            ids.append(int(loaded.model(torch.tensor([ids]))[0, -1, : loaded.codec.vocab].argmax()))
+            ids.append(int(loaded.model(torch.tensor([ids]))[0, -1, : loaded.tokenizer.vocab].argmax()))
     text = loaded.generate(prompt, tokens=20, temperature=0)
-    assert prompt + text == loaded.codec.decode(ids)
+    assert prompt + text == loaded.tokenizer.decode(ids)
     assert loaded.generate(prompt, 9, seed=1) == loaded.generate(prompt, 9, seed=1)
 
 
@@ -57,7 +56,7 @@ def test_a_model_that_cannot_generate_is_refused(
     learned: Path, bidirectional: Path, small: list[str], tmp_path: Path
 ) -> None:
     usual = [item for item in small if not item.startswith("data")]
-    run_job(composed(*usual, *FEW, "data=copy", "model.length=41"), tmp_path / "task")
+    run_here(composed(*usual, *FEW, "data=copy", "model.length=41"), tmp_path / "task")
     runs = {
         learned: "is defined up to 16 tokens",
         bidirectional: "sees what comes after",
@@ -80,7 +79,7 @@ def test_a_tokenizer_that_shortens_texts_reads_all_of_them(done: Path, tmp_path:
 
 
 def test_bytes_need_no_file(small: list[str], tmp_path: Path) -> None:
-    run_job(composed(*small, *FEW, "data.tokenizer=bytes"), tmp_path / "run")
+    run_here(composed(*small, *FEW, "data.tokenizer=bytes"), tmp_path / "run")
     loaded = load(tmp_path / "run")
     assert loaded.encode("é").tolist() == [0xC3, 0xA9]
     assert len(loaded.generate("é", 5).encode()) >= 5

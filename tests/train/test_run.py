@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import train.run
-from tests.composing import composed
+from tests.composing import composed, run_here
 from tests.harm import flip
 from tests.processes import start
 from tests.train.conftest import call, command, run_together
 from train.evaluation.text import TextEvaluator, TextPart
 from train.results.rows import Row, read_rows
-from train.run import reading, run_job
+from train.run import reading
 from train.runtime import machine
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def test_the_commit_is_that_of_the_start(
         return trained
 
     monkeypatch.setattr(train.run, "load_or_train", fit_beside_a_commit)
-    run_job(composed("encoding=nope", *small, "trainer.max_steps=2"), tmp_path / "run")
+    run_here(composed("encoding=nope", *small, "trainer.max_steps=2"), tmp_path / "run")
     assert {row.commit for row in read_rows(tmp_path / "run/results.jsonl")} == {"at the start"}
 
 
@@ -193,7 +193,7 @@ def test_kept_weights_are_evaluated(small: list[str], done: Path, tmp_path: Path
 
 def test_fine_tuning_under_an_extension(small: list[str], tmp_path: Path) -> None:
     tuned = ["extension=pi", "extension.finetune_steps=3", "extension.finetune_length=32"]
-    run_job(composed("encoding=rope", *small, *tuned), tmp_path)
+    run_here(composed("encoding=rope", *small, *tuned), tmp_path)
     assert {key[0] for key in losses(tmp_path)} == {"none", "pi+3"}
 
 
@@ -244,12 +244,12 @@ def test_an_evaluation_goes_on_from_none_of_another_run(
     with monkeypatch.context() as patch:
         patch.setattr(TextEvaluator, "score", stopped)
         with pytest.raises(ValueError, match="stopped"):
-            run_job(first, tmp_path / "run")
+            run_here(first, tmp_path / "run")
     assert list((tmp_path / "run").glob("unfinished*"))
     if other == "precision":
         monkeypatch.setattr(machine, "resolved_precision", lambda *requested: "bf16-mixed")
     for name in ("run", "other"):
-        run_job(second, tmp_path / name)
+        run_here(second, tmp_path / name)
     found, expected = (read_rows(tmp_path / name / "results.jsonl") for name in ("run", "other"))
     losses = [[row.value for row in rows if row.metric == "loss"] for rows in (found, expected)]
     assert losses[0] == losses[1]

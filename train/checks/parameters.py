@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from pkgutil import resolve_name
 from typing import Any, get_type_hints
 
 from pydantic import create_model
@@ -13,7 +12,7 @@ from models.change import Change
 from models.encoding import Encoding
 from models.registry import ABOUT, OPTIONS, SHAPE
 from train.config.schema import Config
-from train.config.validation import Section, as_setting
+from train.config.validation import Section, as_setting, named_object
 
 METHODS = (Encoding, Sequence[Encoding])  # kinds of parameters that are built from settings of their own
 GIVEN = ("encoding", "name")  # by whoever builds an extension or a source
@@ -27,11 +26,16 @@ def check_parameters(config: Config) -> None:
     check("data", config.named_data, Data)
 
 
-def check(key: str, settings: Mapping[str, Any], kind: type = object) -> None:
+def check(key: str, settings: Mapping[str, Any], kind: type) -> None:
     """Check the class that `_target_` names, which must be a `kind`, with its parameters and all classes
     inside."""
-    constructor = class_at(f"{key}._target_", settings.get("_target_"), kind)
-    hints = get_type_hints(constructor.__init__, include_extras=True)  # type: ignore[misc]  # a class
+
+    def is_right(found: Any) -> bool:
+        return isinstance(found, type) and issubclass(found, kind) and not inspect.isabstract(found)
+
+    wanted = f"a class of the kind {kind.__name__}"
+    constructor = named_object(f"{key}._target_", settings.get("_target_"), wanted, is_right)
+    hints = get_type_hints(constructor.__init__, include_extras=True)
     fields: dict[str, Any] = dict.fromkeys(("log_n", *OPTIONS), (bool, False))  # of any method
     for name, parameter in inspect.signature(constructor).parameters.items():
         if name not in SHAPE and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -61,18 +65,3 @@ def check_inside(key: str, value: Any, kind: type | None) -> None:
 def is_class(value: Any) -> bool:
     """Return whether settings describe an object of a class."""
     return isinstance(value, Mapping) and "_target_" in value
-
-
-def class_at(key: str, target: Any, kind: type) -> type:
-    """Return the class at a dotted path."""
-    try:
-        result, reason = resolve_name(target) if isinstance(target, str) else None, ""
-    except (ImportError, AttributeError, ValueError) as error:
-        result, reason = None, f" ({error})"
-    if not (isinstance(result, type) and issubclass(result, kind)) or inspect.isabstract(result):
-        wanted = f"a class of the kind {kind.__name__}" if kind is not object else "a class"
-        raise UsageError(
-            f"{key}={as_setting(target)} should be the dotted path of {wanted}{reason}. Name the folder that "
-            "it is in: methods=<folder>."
-        )
-    return result

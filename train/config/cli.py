@@ -1,11 +1,9 @@
 """A command line as Hydra reads it: options anywhere, overrides, folders of configuration and of methods."""
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import Any
 
 from hydra import initialize_config_dir
 from hydra._internal.callbacks import Callbacks
@@ -18,10 +16,8 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict, read_write
 
 from conf.choices import use_methods
-from conf.errors import UsageError
 from train.config.compose import register
 from train.config.trained_run import EVALUATIONS, check_overrides
-from train.config.validation import as_setting
 from train.paths import CONF
 from train.results.run_folder import DONE
 
@@ -76,14 +72,3 @@ def run_in(folder: Path, root: DictConfig, task: TaskFunction) -> None:
 def quoted(path: str | Path) -> str:
     """Return a path in the syntax of Hydra's overrides."""
     return "'" + str(path).replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def function(key: str, path: Any) -> Callable[..., Any]:
-    """Return the function at the dotted path in a setting."""
-    try:
-        found = resolve_name(str(path))
-    except (ImportError, AttributeError, ValueError):
-        found = None
-    if not callable(found):
-        raise UsageError(f"{key}={as_setting(path)} should be the dotted path of a function.")
-    return found

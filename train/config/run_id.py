@@ -32,9 +32,8 @@ PACKAGES = ("torch", "lightning", "numpy", "tokenizers", "sympy", "networkx")
 Code = dict[str, str]
 
 
-def name_of(config: Config, run_id: str | None = None) -> str:
+def name_of(config: Config, run_id: str) -> str:
     """Return the name of a run's folder: rope-s0-1a2b3c4d, or rope+yarn-s0-1a2b3c4d under an extension."""
-    run_id = run_id or run_id_of(config)
     extension = "" if config.names.extension == "none" else f"+{config.names.extension}"
     checkpoint = "" if config.checkpoint is None else f"@{config.checkpoint}"
     if config.run is None:
@@ -64,16 +63,14 @@ def model_code(encoding: object) -> str:
     return code_digest(ROOT / "models", *foreign_code(encoding))
 
 
-def run_id_of(config: Config, digests: Code | None = None) -> str:
-    """Return the id of a run. `digests` spare computing those of the code again."""
+def run_id_of(config: Config) -> str:
+    """Return the id of a run."""
     contents = {
         name: content("extension", name) for name in config.evaluation.named if name != config.names.extension
     }
     run = None if config.run is None else finished_id(Path(config.run))
     settings = config.model_dump(mode="json", exclude=NOT_IN_RUN | BY_DIGEST)
-    return short_digest(
-        [settings, data_identity(config), run, contents, digests or digests_of_code(config), packages()]
-    )
+    return short_digest([settings, data_identity(config), run, contents, digests_of_code(config), packages()])
 
 
 def training_id_of(config: Config, corpus: str, precision: str, code: Code) -> str:

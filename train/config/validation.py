@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pkgutil import resolve_name
 from reprlib import repr as shortened
 from typing import Annotated, Any, Self, cast
 
@@ -86,6 +87,20 @@ def as_setting(value: Any) -> str:
     """Return a value as the command line takes it, shortened if it is long."""
     text = value if isinstance(value, str) else json.dumps(value).replace('"', "").replace(", ", ",")
     return text if len(text) < 300 else f"{text[:300]}..."
+
+
+def named_object(key: str, path: object, wanted: str, is_right: Callable[[Any], bool]) -> Any:
+    """Return what a setting names by its dotted path. Raise UsageError unless that is what is wanted."""
+    try:
+        found, reason = resolve_name(str(path)), ""
+    except (ImportError, AttributeError, ValueError) as error:
+        found, reason = None, f" ({error})"
+    if found is None or not is_right(found):
+        raise UsageError(
+            f"{key}={as_setting(path)} should be the dotted path of {wanted}{reason}. Name the folder that "
+            "it is in: methods=<folder>."
+        )
+    return found
 
 
 def no_setting(key: str, known: Iterable[str]) -> str:

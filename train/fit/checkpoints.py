@@ -81,12 +81,13 @@ class Weights(TrainingResult, arbitrary_types_allowed=True):
     model: dict[str, Tensor]
 
     @classmethod
-    def read(cls, file: Path) -> "Weights | None":
-        """Return the content; None if it is missing, damaged, or not of this program."""
+    def read(cls, file: Path, id: str) -> "Weights | None":
+        """Return the content; None if it is missing, damaged, or not of the training with this id."""
         try:
-            return cls.model_validate(read_checkpoint(file))
+            content = cls.model_validate(read_checkpoint(file))
         except ValidationError:
             return None
+        return content if content.id == id else None
 
 
 class States(TorchCheckpointIO):
@@ -101,15 +102,11 @@ class States(TorchCheckpointIO):
 
 def restore(file: Path, model: GPT, id: str) -> TrainingResult:
     """Load the weights of a checkpoint into a model of the same configuration."""
-    content = Weights.read(file)
+    content = Weights.read(file, id)
     if content is None:
-        state = "damaged, or not a checkpoint of this program" if file.exists() else "missing"
         raise UsageError(
-            f"{file} is {state}: delete {file.parent}/DONE and repeat the command in its run.json."
-        )
-    if content.id != id:
-        raise UsageError(
-            f"{file} is of another configuration ({content.id}, not {id}): choose another run folder."
+            f"{file} is missing, damaged, or not of the training {id}: delete {file.parent}/DONE and repeat "
+            "the command in its run.json."
         )
     model.load_state_dict(content.model)
     return TrainingResult(**content.model_dump(exclude={"model"}))

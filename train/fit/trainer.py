@@ -20,7 +20,7 @@ from train.fit.module import Training
 from train.fit.processes import training_strategy
 from train.fit.state import StateFiles
 from train.results.about import about_run
-from train.runtime.machine import compile_each, reset_peak_memory
+from train.runtime.machine import reset_peak_memory
 from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 
 VALIDATIONS, APART = 10, 50  # of a training at most, and steps from one to the next at least
@@ -34,7 +34,7 @@ def load_or_train(
     stage = TrainingFolder(id, Path(f"{run.recipe.place}-{id}"), keep)
     wanted = [stage.final, *stage.kept]
     with locked(stage.folder, f"Another run is training {stage.folder.name}"):
-        missing = decision_of_rank_zero([file for file in wanted if not is_of(stage, file)])
+        missing = decision_of_rank_zero([file for file in wanted if not Weights.read(file, id)])
         if missing and is_rank_zero() and any(file.exists() for file in (stage.final, *missing)):
             names = ", ".join(file.name for file in missing)
             print(f"{stage.folder.name} is trained again, for {names}.", flush=True)
@@ -51,18 +51,13 @@ def load_or_train(
     return trained, wanted
 
 
-def is_of(stage: TrainingFolder, file: Path) -> bool:
-    """Return whether a file holds weights of the training."""
-    content = Weights.read(file)
-    return content is not None and content.id == stage.id
-
-
 def fit(run: Run, model: GPT, stage: TrainingFolder) -> TrainingResult:
     """Train and write `final.ckpt`; resume an interrupted training from its last checkpoint."""
     settings, recipe = run.settings, run.recipe
     training = Training(deepcopy(model), recipe, settings)  # a copy, to be compiled, wrapped or sharded
     if settings.compile:
-        compile_each(training.model.blocks)
+        for block in training.model.blocks:
+            block.compile()
     curves = Curves(recipe.section)
     files = StateFiles(stage, curves, settings.checkpoint_every)
     callbacks = [each for each in instantiate(run.callbacks, _convert_="all").values() if each is not None]

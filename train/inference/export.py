@@ -71,7 +71,6 @@ def write_model(loaded: "TrainedModel", folder: Path, extension: str, parameters
     from transformers import GenerationConfig, PreTrainedTokenizerFast
 
     from train.inference.hugging_face import YardstickConfig
-    from train.load import FileCodec
 
     settings = loaded.config.model_dump(mode="json", include=set(Architecture.model_fields))
     limit, sizes = loaded.model.limit, loaded.config.model  # limit: None where any length is defined
@@ -89,14 +88,16 @@ def write_model(loaded: "TrainedModel", folder: Path, extension: str, parameters
     content = save({name: tensor.clone() for name, tensor in weights.items()}, metadata={"format": "pt"})
     (folder / "model.safetensors").write_bytes(content)
     generation: dict[str, Any] = {"use_cache": False}
-    if isinstance(loaded.codec, FileCodec):
-        end, longest = loaded.codec.end, {} if limit is None else {"model_max_length": limit}
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=loaded.codec.model, eos_token=end, pad_token=end, **longest
+    tokenizer = loaded.tokenizer
+    if tokenizer and tokenizer.model:
+        end = tokenizer.model.id_to_token(tokenizer.separator)  # of a document
+        longest = {} if limit is None else {"model_max_length": limit}
+        fast = PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer.model, eos_token=end, pad_token=end, **longest
         )
-        tokenizer.save_pretrained(folder)
-        unknown = range(loaded.codec.vocab, sizes.vocab)  # ids that no token has
-        generation |= {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+        fast.save_pretrained(folder)
+        unknown = range(tokenizer.vocab, sizes.vocab)  # ids that no token has
+        generation |= {"eos_token_id": fast.eos_token_id, "pad_token_id": fast.pad_token_id}
         generation |= {"suppress_tokens": list(unknown)} if unknown else {}
     GenerationConfig(**generation).save_pretrained(folder)
 

@@ -16,12 +16,11 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict, read_write
 
 from conf.errors import UsageError
-from train.config.cli import function
 from train.config.compose import config_of
 from train.config.run_id import name_of, run_id_of
 from train.launch.processes import LocalProcesses, SlurmArray, run_all
 from train.launch.resources import width
-from train.launch.sweep import Job, JobError, Multirun
+from train.launch.sweep import Job, JobError, Multirun, report_function
 from train.results.rows import read_rows
 from train.results.run_folder import RESULTS, has_gaps
 from train.results.summary_table import objective
@@ -45,7 +44,7 @@ class LocalLauncher(Launcher):
         if not jobs:
             raise UsageError("The sweep has no jobs: glob(...) matches nothing.")
         if jobs[0].config.report is not None:
-            function("report", jobs[0].config.report)  # an error before the jobs, not after them
+            report_function(jobs[0].config.report)  # an error before the jobs, not after them
         self.sweep.add(jobs)
         missing = {job.folder: job for job in jobs if not job.is_done or has_gaps(job.folder)}
         if missing:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from importlib.util import find_spec
 from multiprocessing.forkserver import ensure_running
-from typing import Any, Protocol
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 from conf.errors import UsageError
 from train.launch.resources import Share, share
@@ -17,30 +18,10 @@ from train.runtime.process import PATIENCE, block_sigint
 PRELOADED = ["yardstick", "train.launch.preload"]  # the first finds the second, wherever the command runs
 
 
-class JobProcess(Protocol):
-    """A process of a job, on this machine or another."""
-
-    @property
-    def exitcode(self) -> int | None:
-        """Return its exit code; None until it ends."""
-
-    def terminate(self) -> None: ...
-
-    def kill(self) -> None: ...
-
-
-class Starter(Protocol):
-    """A way to start jobs."""
-
-    every: float  # seconds between two looks at them
-
-    def start(self, job: Job, share: Share) -> JobProcess: ...
-
-
 class LocalProcesses:
     """Processes that a server forks, which has imported torch once, so that jobs start at once."""
 
-    every = 0.05
+    every = 0.05  # seconds between two looks at them
 
     def __init__(self) -> None:
         self.context = multiprocessing.get_context("forkserver")
@@ -48,7 +29,7 @@ class LocalProcesses:
         with block_sigint():
             ensure_running()
 
-    def start(self, job: Job, share: Share) -> JobProcess:
+    def start(self, job: Job, share: Share) -> BaseProcess:
         process = self.context.Process(target=run_worker, args=(job, share))
         try:
             process.start()
@@ -96,8 +77,11 @@ class SlurmArray:
         with executor.batch():
             self.submitted = {job.folder: executor.submit(run_worker, job, Share()) for job in jobs}
 
-    def start(self, job: Job, share: Share) -> JobProcess:
+    def start(self, job: Job, share: Share) -> SlurmProcess:
         return SlurmProcess(self.submitted[job.folder])
+
+
+JobProcess = BaseProcess | SlurmProcess
 
 
 def array_sizes(options: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, int]:
@@ -118,7 +102,7 @@ def array_sizes(options: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, in
     return result
 
 
-def run_all(jobs: Sequence[Job], starter: Starter, side_by_side: int) -> None:
+def run_all(jobs: Sequence[Job], starter: LocalProcesses | SlurmArray, side_by_side: int) -> None:
     """Run jobs, so many at a time, and print how each ended. If this is interrupted, stop them, each with a
     state to resume from."""
     began, waiting = time.perf_counter(), list(jobs)

@@ -1,7 +1,7 @@
 """A sweep: its jobs, and `sweep.json`, the list of them next to their results."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +12,10 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from conf.errors import UsageError
-from train.config.cli import function
 from train.config.compose import config_of
-from train.config.run_id import is_in_run
+from train.config.run_id import is_in_run, run_id_of
 from train.config.schema import Config
+from train.config.validation import named_object
 from train.results.about import command_text
 from train.results.rows import read_rows
 from train.results.run_folder import DONE, RESULTS, is_done, write_whole
@@ -70,7 +70,8 @@ class Multirun:
     def __call__(self, root: DictConfig) -> float | None:
         from train.run import run_job  # torch and lightning: not for the parent of a sweep
 
-        return run_job(config_of(root), Path(HydraConfig.get().runtime.output_dir))
+        config = config_of(root)
+        return run_job(config, Path(HydraConfig.get().runtime.output_dir), run_id_of(config))
 
     def add(self, jobs: Sequence[Job]) -> None:
         """Add jobs. Raise UsageError if different ones would write to one folder."""
@@ -89,8 +90,14 @@ class Multirun:
             return 0
         config, folder = self.jobs[0].config, self.jobs[0].folder.parent
         if config.report is not None:
-            function("report", config.report)(folder)
+            report_function(config.report)(folder)
         return 0 if all(job.is_done for job in self.jobs) else 1
+
+
+def report_function(path: str) -> Callable[[Path], object]:
+    """Return the function that makes a report of a sweep's folder."""
+    function: Callable[[Path], object] = named_object("report", path, "a function", callable)
+    return function
 
 
 def write_index(jobs: list[Job], started: datetime) -> None:

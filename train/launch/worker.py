@@ -4,8 +4,10 @@ import os
 import runpy
 import sys
 
+from conf.errors import UsageError
 from train.config.cli import quoted, run_in
 from train.config.compose import register
+from train.config.run_id import run_id_of
 from train.errors import command_line
 from train.launch.resources import Share, cores
 from train.launch.sweep import Job
@@ -40,6 +42,8 @@ def run_worker(job: Job, share: Share) -> None:
     register()
     try:
         with command_line():
+            if run_id_of(job.config) != job.id:
+                raise UsageError("Code or data changed since this job was queued: start the sweep again.")
             run_in(job.folder, job.composed, lambda _: run_job(job.config, job.folder, job.id))
     except SystemExit as left:
         if not is_submitted or int(left.code or 0) >= SIGNALLED:

@@ -6,10 +6,10 @@ yardstick check my_package.MyEncoding start=0.2  a class, with parameters
 
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 from conf.errors import UsageError
 from train.build import build_encodings
-from train.config.cli import function
 from train.config.compose import compose_config
 from train.config.schema import Config
 from train.errors import command_line
@@ -42,7 +42,7 @@ def check_method(arguments: list[str]) -> int:
         print("ok  " if finding.is_right else "FAIL", finding.text, flush=True)
         failures += not finding.is_right
     name, folder = config.names.encoding, Path(config.outputs) / "check"
-    if figure := function("picture", PICTURE)(name, build_encodings(config)[0]):
+    if figure := resolve_name(PICTURE)(name, build_encodings(config)[0]):
         print(f"Picture: {figure.save(folder)[0]}")
     print(f"{name} is not ready: mend what FAILs." if failures else f"{name} does what its class declares.")
     return failures

@@ -204,14 +204,3 @@ def test_memory_does_not_grow_with_the_size_of_a_file(tmp_path: Path) -> None:
         printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         peaks.append(int(printed.split()[-1]) / 1000)  # megabytes
     assert peaks[1] - peaks[0] < 40
-
-
-def test_a_digest_that_takes_long_is_announced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "a.txt").write_text("a text")
-    Files(name="files", path=str(tmp_path)).contents()
-    assert caplog.text == ""
-    monkeypatch.setattr(files, "LARGE", 1)
-    Files(name="files", path=str(tmp_path)).contents()
-    assert "has 0 GB, of which a digest is made." in caplog.text

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import data
+from data.text.documents import clean
 from data.text.tokens import Text
-from train.load import ByteCodec
 
 Listing = dict[str, tuple[str, str]]
 
@@ -124,5 +124,5 @@ def test_a_prompt_is_cleaned_as_a_corpus_is(text: str, tmp_path: Path, split: Ca
     rows = [{"text": f"{text} {number}"} for number in range(20)]
     (tmp_path / "rows.json").write_text(json.dumps(rows).replace("\\ud800", "?"))
     found = parts(split(tmp_path / "rows.json"))
-    prompts = {bytes(ByteCodec().encode(row["text"])).decode() for row in rows}
+    prompts = {clean(row["text"]) for row in rows}
     assert prompts == found["training"] | found["held_out"]

@@ -1,5 +1,9 @@
 """Faults that are found before a run starts."""
 
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 import torch
 
 from models.registry import fits
@@ -31,3 +35,12 @@ def test_an_encoding_of_each_kind_passes(method: Method) -> None:
     config = composed(*SMALLER, "evaluation.extensions=controls")
     _, extensions = dry_run(with_encoding(config, method.encoding))
     assert list(extensions) == ["none", "crop", *["window"] * fits("window", method.encoding)]
+
+
+def test_without_a_compiler_nothing_is_started(
+    monkeypatch: pytest.MonkeyPatch, mistake: Callable[..., str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CXX", f"{tmp_path}/g++")
+    run = ["encoding=rope", "trainer=cpu", f"outputs={tmp_path}"]
+    assert "needs a C++ compiler" in mistake(*run, "trainer.compile=true")
+    assert not list(tmp_path.glob("trained/*"))

@@ -19,12 +19,11 @@ from models.encodings import extend, load
 from models.gpt import GPT
 from sweeps.comparison import comparisons_of
 from sweeps.results import load_sweep as load_sweep
-from tests.composing import composed
+from tests.composing import composed, run_here
 from tests.train.conftest import far_from_uniform, run_together, validate
 from train.evaluation.problems import ProblemEvaluator, majority, problem_protocols
 from train.fit.objective import Objective, masked_tokens, next_token, objective_of, shown_answers
 from train.results.rows import Row, read_rows
-from train.run import run_job
 
 MASK = 0
 VOCAB, TRAINED, LENGTHS, COUNT = 6, 8, [8, 12, 20], 7
@@ -251,7 +250,7 @@ def values(folder: Path) -> dict[tuple[str, str, int, str], float | None]:
 def test_processes_evaluate_a_task_as_one(tmp_path: Path) -> None:
     """One command evaluates at the lengths of the run, without naming them."""
     chosen = ["encoding=alibi", "evaluation.extensions=[crop]", f"outputs={tmp_path}/o"]
-    run_job(composed(*TINY, *chosen), tmp_path / "run")
+    run_here(composed(*TINY, *chosen), tmp_path / "run")
     rows: list[Row] = read_rows(tmp_path / "run/results.jsonl")
     assert {row.trained_length for row in rows} == {4}
     alone = values(tmp_path / "run")
@@ -271,7 +270,7 @@ def test_a_mixture_has_the_rows_of_both(tmp_path: Path) -> None:
     text = ["data=python+recall", "data.text.packages=[stdlib]", "data.text.limit=0.3", "model.vocab=332"]
     task = ["data.task.symbols=32", "data.task.pairs=[1,2]", "evaluation.windows=4"]
     chosen = [*OTHER, *text, *task, "evaluation.lengths=[16,32]", f"outputs={tmp_path}/o"]
-    run_job(composed(*chosen), tmp_path / "run")
+    run_here(composed(*chosen), tmp_path / "run")
     found = values(tmp_path / "run")
     for length in (16, 32):
         for key in (("same_tokens", "loss"), ("same_tokens", "bits_per_byte"), ("answers", "accuracy")):

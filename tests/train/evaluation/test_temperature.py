@@ -8,13 +8,12 @@ import data
 from data.source import Source
 from models.gpt import GPT
 from models.registry import extend, load
-from tests.composing import composed
+from tests.composing import composed, run_here
 from tests.train.conftest import far_from_uniform, validate
 from train.evaluation.losses import token_losses
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import amounts
 from train.results.rows import read_rows
-from train.run import run_job
 
 LENGTHS = [16, 64]
 HALF = "data.held_out=0.5"
@@ -72,8 +71,8 @@ def test_a_run_tells_its_temperatures_and_what_it_retrieves(small: list[str], tm
     ]
     lengths = "evaluation.lengths=[16,64]"
     with pytest.raises(ValueError, match="at least 47 tokens, not 16"):
-        run_job(composed(*small, HALF, "encoding=alibi", lengths, *more), tmp_path / "short")
-    run_job(composed(*small, HALF, "encoding=alibi", "evaluation.lengths=[64,128]", *more), tmp_path / "run")
+        run_here(composed(*small, HALF, "encoding=alibi", lengths, *more), tmp_path / "short")
+    run_here(composed(*small, HALF, "encoding=alibi", "evaluation.lengths=[64,128]", *more), tmp_path / "run")
     rows = read_rows(tmp_path / "run" / "results.jsonl")
     assert {r.length for r in rows if r.metric == "temperature"} == {64, 128}
     asked = [r for r in rows if r.is_answer and r.metric == "accuracy"]

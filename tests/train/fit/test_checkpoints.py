@@ -103,7 +103,7 @@ def test_a_file_of_anybody_is_no_checkpoint(content: Any, tmp_path: Path, monkey
     torch.save(content, file)
     plain.write_bytes(pickle.dumps(content))
     for each in (file, plain):
-        with pytest.raises(UsageError, match="is damaged, or not a checkpoint of this program: delete"):
+        with pytest.raises(UsageError, match="is missing, damaged, or not of the training"):
             restore(each, GPT(13, 32, 1, 2, []), "01234567")
     assert sorted(tmp_path.iterdir()) == [file, plain]
 
@@ -113,8 +113,8 @@ def test_damaged_or_missing_weights_are_not_used(tmp_path: Path) -> None:
     States().save_checkpoint(TRAINED.model_dump() | {"model": model.state_dict()}, file)
     assert restore(file, model, "01234567") == TRAINED
     flip(file, file.stat().st_size // 2)
-    with pytest.raises(ValueError, match="is damaged, or not"):
+    with pytest.raises(ValueError, match="is missing, damaged"):
         restore(file, model, "01234567")
     file.unlink()
-    with pytest.raises(ValueError, match="is missing: delete"):
+    with pytest.raises(ValueError, match="is missing, damaged"):
         restore(file, model, "01234567")

@@ -9,7 +9,7 @@ from conf.errors import UsageError
 from tests.checkpoints import save_small_llama
 from tests.train.conftest import command, run_tasks, srun
 from train.fit import module
-from train.fit.checkpoints import Weights, weights_digest
+from train.fit.checkpoints import Weights, read_checkpoint, weights_digest
 from train.public.adapters import with_adapters
 from train.public.checkpoint import load_checkpoint
 from train.public.evaluate import evaluate_checkpoint, prepared, public_config
@@ -47,7 +47,7 @@ def evaluate(settings: list[str], outputs: Path, *more: str) -> tuple[Path, dict
 def final(outputs: Path) -> Weights:
     """Return what the only fine-tuning wrote."""
     (file,) = outputs.glob("trained/model-pi-*/final.ckpt")
-    content = Weights.read(file)
+    content = Weights.read(file, str(read_checkpoint(file)["id"]))
     assert content is not None
     return content
 
