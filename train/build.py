@@ -1,7 +1,6 @@
 """Models, as their settings describe them."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
@@ -28,7 +27,7 @@ def build_gpt(config: Architecture) -> GPT:
     return GPT(**model, encodings=encodings, seed=config.seed)
 
 
-def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, Any], seed: int) -> GPT:
+def extend_gpt(model: GPT, extension: str, parameters: Mapping[str, object], seed: int) -> GPT:
     """Return the same model under an extension: `none` or another name of `conf/extension/`.
 
     Raise UsageError if the extension does not fit, or needs training first.

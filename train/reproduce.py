@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from train.config.compose import dotted
-from train.config.run_id import digests_of_code, run_id_of
+from train.config.run_id import run_id_of
 from train.config.schema import Config
 from train.config.sections import SmallCount
 from train.config.trained_run import trained_run
@@ -42,12 +42,10 @@ def differences(then: list[Row], now: list[Row]) -> pd.DataFrame:
 
 
 def conditions(then: About, now: About) -> Iterator[str]:
-    """Yield a sentence on each condition on which rounding depends, besides settings, that has changed."""
-    for key in ("machine", "threads", "commit", "versions"):
+    """Yield a sentence on each condition besides settings that has changed."""
+    for key in ("machine", "threads", "commit", "versions", "trained_with", "code"):
         if getattr(then, key) != getattr(now, key):
             yield f"{key}: {getattr(then, key)} was, {getattr(now, key)} is."
-    if then.trained_with != now.trained_with:
-        yield f"training: {then.trained_with} was, {now.trained_with} is."
 
 
 def repeated_settings(about: About, into: Path, threads: int | None = None) -> Config:
@@ -72,13 +70,8 @@ def reproduce(folder: Path, into: Path, threads: int | None = None) -> tuple[pd.
     about, again = trained_run(folder), into / folder.name
     config = repeated_settings(about, into, threads)
     run_job(config, again, run_id_of(config))
-    notes = [*conditions(about, about_run(again))]
-    notes += [
-        f"code of {part}: edited since."
-        for part, digest in digests_of_code(config).items()
-        if about.code.get(part) != digest
-    ]
-    return differences(read_rows(folder / RESULTS), read_rows(again / RESULTS)), notes
+    found = differences(read_rows(folder / RESULTS), read_rows(again / RESULTS))
+    return found, [*conditions(about, about_run(again))]
 
 
 def entry() -> None:

@@ -44,8 +44,8 @@ def test_a_changed_row_and_another_machine(done: Path, tmp_path: Path) -> None:
     (differing,) = [line.split() for line in lines if "1.5" in line]
     assert [float(number) for number in differing[-2:]] == pytest.approx([1.5, value], abs=1e-5)
     assert any(line.startswith("machine: another one was, ") for line in lines)
-    assert any("threads=2" in line for line in lines if line.startswith("training: "))
-    assert "code of evaluation: edited since." in lines
+    assert any("threads=2" in line for line in lines if line.startswith("trained_with: "))
+    assert any("other" in line for line in lines if line.startswith("code: "))
 
 
 def test_damage_is_reported_before_anything_is_trained(done: Path, tmp_path: Path, mistake: Mistake) -> None:

@@ -26,7 +26,7 @@ def check_parameters(config: Config) -> None:
     check("data", config.named_data, Data)
 
 
-def check(key: str, settings: Mapping[str, Any], kind: type) -> None:
+def check(key: str, settings: Mapping[str, object], kind: type) -> None:
     """Check the class that `_target_` names, which must be a `kind`, with its parameters and all classes
     inside."""
 

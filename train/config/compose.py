@@ -93,9 +93,10 @@ def resolved_settings(root: DictConfig) -> dict[str, Any]:
     return settings
 
 
-def class_in(group: str, settings: Mapping[str, Any]) -> Any:
+def class_in(group: str, settings: Mapping[str, object]) -> object:
     """Return the class of a group in all settings, or in those of the group alone."""
-    return settings.get(group, settings).get("_target_")
+    section = settings.get(group, settings)
+    return section.get("_target_") if isinstance(section, Mapping) else None
 
 
 def overrides_of(arguments: Sequence[str]) -> list[str]:

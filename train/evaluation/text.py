@@ -82,8 +82,8 @@ class TextEvaluator(Evaluator):
         self.sizes = windows.sizes[:, 1:] if is_shifted else windows.sizes[:, :-1]  # (N, T) bytes of targets
         count = windows.tokens.size(0)
         self.copying = copying_masks(windows.tokens, amounts) if COPYING in protocols else {}
-        shown = tuple(protocol for protocol in protocols if protocol != KEY_TOKENS)
-        self.pieces = Pieces(models, amounts, shown, self.copying)
+        by_piece = tuple(protocol for protocol in protocols if protocol != KEY_TOKENS)
+        self.pieces = Pieces(models, amounts, by_piece, self.copying)
         self.sums: dict[Key, Tensor] = {}  # nats, targets and bytes (3, N)
         self.evaluated: dict[Key, int] = {}  # the length of each result
         self.scored: dict[Piece, list[ScoredTargets]] = {}

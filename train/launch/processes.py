@@ -59,13 +59,13 @@ class SlurmArray:
 
     every = 1.0
 
-    def __init__(self, options: Mapping[str, Any], jobs: Sequence[Job]) -> None:
+    def __init__(self, options: Mapping[str, object], jobs: Sequence[Job]) -> None:
         if find_spec("submitit") is None:
             raise UsageError("hydra/launcher=slurm needs another package: pip install -e '.[launchers]'")
         from submitit import AutoExecutor
 
         chosen = dict(options) | array_sizes(options, jobs)
-        folder, shared = chosen.pop("submitit_folder"), AutoExecutor._valid_parameters()
+        folder, shared = str(chosen.pop("submitit_folder")), AutoExecutor._valid_parameters()
         try:
             executor = AutoExecutor(folder, cluster="slurm")
             executor.update_parameters(
@@ -84,7 +84,7 @@ class SlurmArray:
 JobProcess = BaseProcess | SlurmProcess
 
 
-def array_sizes(options: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, int]:
+def array_sizes(options: Mapping[str, object], jobs: Sequence[Job]) -> dict[str, object]:
     """Return the options that follow from the settings of the jobs."""
     config = jobs[0].config
     devices, nodes = config.trainer.devices, config.trainer.num_nodes
@@ -94,7 +94,7 @@ def array_sizes(options: Mapping[str, Any], jobs: Sequence[Job]) -> dict[str, in
         )
     if not isinstance(devices, int) or devices < 1:
         raise UsageError(f"trainer.devices={devices} should be a number on SLURM, which is asked for it.")
-    result = {"tasks_per_node": devices, "nodes": nodes}
+    result: dict[str, object] = {"tasks_per_node": devices, "nodes": nodes}
     if config.trainer.accelerator in ("gpu", "cuda"):
         result["gpus_per_node"] = options["gpus_per_node"] or devices
     if config.jobs != "auto":
