@@ -14,7 +14,7 @@ from conf.errors import UsageError
 from sweeps import command
 from sweeps.numbers import plural
 from sweeps.results import load_readable
-from train.config.compose import dotted, overrides_of, sweep_settings
+from train.config.compose import dotted, options_of, sweep_settings
 from train.config.schema import Config
 from train.config.validation import Natural, Quantity, Section
 from train.results.rows import ONCE
@@ -36,7 +36,7 @@ class Assumptions(Section):
 
 def plan(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a plan; the arguments are `Assumptions`, and those of `yardstick`."""
-    words = overrides_of(arguments)
+    words = options_of(arguments).overrides
     assumptions = [item for item in words if item.partition("=")[0] in Assumptions.model_fields]
     given = Assumptions.of(dotted(assumptions))
     config, encodings = sweep_settings(*(item for item in words if item not in assumptions))

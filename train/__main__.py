@@ -12,8 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from data.digest import short_digest
-from train.config.cli import open_hydra, run_in
-from train.config.compose import config_of
+from train.config.compose import config_of, open_hydra
 from train.config.run_id import name_of, run_id_of
 from train.errors import command_line
 from train.runtime.process import set_environment
@@ -40,7 +39,7 @@ def run_one(root: DictConfig) -> None:
     place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
     run_id = run_id_of(config)
     folder = Path(root.hydra.run.dir or place / name_of(config, run_id)).absolute()
-    from train.run import run_job  # torch and lightning: not for the parent of a sweep
+    from train.run import run_in, run_job  # torch and lightning: not for the parent of a sweep
 
     run_in(folder, root, lambda _: run_job(config, folder, run_id))
 

@@ -18,8 +18,7 @@ import data
 from data.batch import Batch
 from models.gpt import GPT
 from train.checks.dry_run import dry_run
-from train.config.cli import open_hydra
-from train.config.compose import resolved_settings, trained_settings
+from train.config.compose import open_hydra, resolved_settings, trained_settings
 from train.config.run_id import digests_of_code, finetuning_keys, training_id_of
 from train.config.schema import Config
 from train.config.validation import Natural, Section, named_object

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from train import __main__ as command
-from train.config.cli import quoted
-from train.config.compose import compose_config
+from train.config.compose import compose_config, quoted
 from train.config.run_id import name_of, run_id_of
 from train.results.rows import Row, read_rows
 from train.results.run_folder import RESULTS

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from pydantic import Field
 
 from conf.errors import UsageError
-from data.disk import of_json
+from data.digest import of_json
 from data.tasks.base import HELD_OUT, Row, Sequences, draws, parameters
 from data.tasks.mqmtar import ASKS, IS, LETTER, SPACE
 

@@ -23,10 +23,9 @@ from train.config.schema import Config
 from train.config.sections import ExtensionConfig
 from train.config.validation import as_setting
 from train.context import Recipe, Run
-from train.evaluation.evaluate import problem_source
+from train.evaluation.evaluate import has_problems, problem_source
 from train.evaluation.extensions import SelectedExtensions, selected_extensions
 from train.evaluation.key_tokens import short_length
-from train.evaluation.problems import has_problems
 from train.evaluation.temperature import unscored_windows
 from train.evaluation.text import amounts
 from train.fit.optimizer import optimizer_of

@@ -1,13 +1,16 @@
-"""Hydra's configuration becomes a `Config`. Nothing here imports torch, which the parent of a sweep does not
-need."""
+"""A command line becomes Hydra's configuration, and that a `Config`. Nothing here imports torch, which the
+parent of a sweep does not need."""
 
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
@@ -42,6 +45,36 @@ def register() -> None:
         ConfigStore.instance().store(file.stem, OmegaConf.load(file), group="sweeps", package="_global_")
     OmegaConf.register_new_resolver("project_root", lambda: str(ROOT), replace=True)
     Plugins.instance().register(MethodFolders)
+
+
+@contextmanager
+def open_hydra(arguments: Sequence[str], name: str) -> Iterator[tuple[Hydra, Namespace]]:
+    """Yield Hydra on `conf/` and the folders that a command line names, with its options and overrides.
+
+    What only shows something, such as --cfg or --help, ends the process.
+    """
+    options = options_of(arguments)
+    overrides = options.overrides
+    if name in EVALUATIONS:
+        check_overrides(overrides)
+    register()
+    with initialize_config_dir(str(CONF), job_name=name, version_base="1.3"):
+        hydra = GlobalHydra.instance().hydra
+        assert hydra is not None
+        if options.help:
+            hydra.app_help(name, get_args_parser(), options)
+        elif options.hydra_help:
+            hydra.hydra_help(name, get_args_parser(), options)
+        elif options.shell_completion:
+            hydra.shell_completion(name, overrides)
+        elif options.cfg:
+            hydra.show_cfg(name, overrides, options.cfg, options.package, options.resolve)
+        elif options.info:
+            hydra.show_info(options.info, name, overrides)
+        else:
+            yield hydra, options
+            return
+    raise SystemExit(0)
 
 
 def compose_root(overrides: Sequence[str], name: str = "config") -> DictConfig:
@@ -99,12 +132,12 @@ def class_in(group: str, settings: Mapping[str, object]) -> object:
     return section.get("_target_") if isinstance(section, Mapping) else None
 
 
-def overrides_of(arguments: Sequence[str]) -> list[str]:
-    """Return the settings of a command line, and use the folder that --config-dir names."""
+def options_of(arguments: Sequence[str]) -> Namespace:
+    """Return Hydra's options and `overrides` of a command line. Use the folder that --config-dir names."""
     options = get_args_parser().parse_intermixed_args(list(arguments))
     if options.config_dir:
         use_methods(Path(options.config_dir))
-    return list(options.overrides)
+    return options
 
 
 def dotted(arguments: Sequence[str]) -> dict[str, Any]:
@@ -122,3 +155,8 @@ def sweep_settings(*overrides: str) -> tuple[Config, list[str]]:
     settings = [dict(item.partition("=")[::2] for item in job) for job in jobs]
     first = compose_config(*jobs[0])
     return first, [item.get("encoding", first.names.encoding) for item in settings]
+
+
+def quoted(path: str | Path) -> str:
+    """Return a path in the syntax of Hydra's overrides."""
+    return "'" + str(path).replace("\\", "\\\\").replace("'", "\\'") + "'"

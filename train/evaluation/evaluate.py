@@ -13,7 +13,7 @@ from models.gpt import GPT
 from train.context import Run
 from train.evaluation.copying import replaced_windows
 from train.evaluation.model import Models
-from train.evaluation.problems import ProblemEvaluator, has_problems
+from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.temperature import TemperatureSearch, unscored_windows
 from train.evaluation.text import TextEvaluator, amounts
 from train.fit.checkpoints import TrainingResult
@@ -91,6 +91,11 @@ def problem_source(run: Run) -> ProblemSource | None:
     if has_problems(run.source, run.lengths):
         raise UsageError(f"evaluation.retrieval is for data without problems, not {run.source.name}.")
     return Retrieval(run.source, run.evaluation.retrieval)
+
+
+def has_problems(source: ProblemSource, lengths: list[int]) -> bool:
+    """Return whether a source has problems. Raise ValueError if a length is too short for one."""
+    return all(source.problems(1, length) is not None for length in lengths)
 
 
 def of_training(trained: TrainingResult, model: GPT, length: int) -> Iterator[Result]:

@@ -22,11 +22,6 @@ from train.results.rows import ANSWERS, CHANCE, DEPTH, Result
 METRICS = ("accuracy", "exact_match", "loss", "margin")
 
 
-def has_problems(source: ProblemSource, lengths: list[int]) -> bool:
-    """Return whether a source has problems. Raise ValueError if a length is too short for one."""
-    return all(source.problems(1, length) is not None for length in lengths)
-
-
 @dataclass(frozen=True)
 class ProblemPart:
     """Problems that are scored together."""

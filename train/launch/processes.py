@@ -31,10 +31,7 @@ class LocalProcesses:
 
     def start(self, job: Job, share: Share) -> BaseProcess:
         process = self.context.Process(target=run_worker, args=(job, share))
-        try:
-            process.start()
-        except (EOFError, ConnectionError):
-            raise ChildProcessError("The process that starts the jobs is gone: run it again.") from None
+        process.start()
         return process
 
 

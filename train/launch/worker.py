@@ -5,8 +5,7 @@ import runpy
 import sys
 
 from conf.errors import UsageError
-from train.config.cli import quoted, run_in
-from train.config.compose import register
+from train.config.compose import quoted, register
 from train.config.run_id import run_id_of
 from train.errors import command_line
 from train.launch.resources import Share, cores
@@ -36,7 +35,7 @@ def run_worker(job: Job, share: Share) -> None:
         os.environ["SLURM_JOB_NAME"] = "interactive"
         runpy.run_module("yardstick", run_name="__main__", alter_sys=True)
         return
-    from train.run import run_job
+    from train.run import run_in, run_job
 
     assert job.composed is not None
     register()

@@ -20,8 +20,7 @@ from data.digest import code_digest, foreign_code, short_digest
 from data.source import Source
 from models.bounds import Count
 from train.checks.dry_run import check_data
-from train.config.cli import quoted
-from train.config.compose import compose_root, resolved_settings
+from train.config.compose import compose_root, quoted, resolved_settings
 from train.config.run_id import BY_DIGEST, NOT_IN_TRAINING, finetuning_id_of, finetuning_keys, packages
 from train.config.schema import EvaluatedConfig
 from train.context import Recipe, Run
