@@ -9,7 +9,9 @@ Archived rows come from committed code that anybody can check out, and from data
 import json
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from conf.errors import UsageError
+from data.disk import atomic_write
 from sweeps.results import load_readable
 from sweeps.runs import ROWS, RUNS, SCORES, FinishedRun, archived_runs
 from train.paths import ROOT
@@ -34,22 +37,30 @@ def pack(folder: Path, archive: Path) -> int:
     if not runs:
         raise UsageError(f"There is no finished run in {folder}: nothing to archive.")
     check_provenance(runs)
+    names = Counter(run.folder.name for run in runs)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise UsageError(f"{folder} has several runs called {twice[0]}: archive one folder after the other.")
+    tables = {
+        ROWS: [asdict(row) | {"run": run.folder.name} for run in runs for row in run.rows],
+        SCORES: [score for run in runs for score in score_records(run)],
+        RUNS: list(map(run_record, runs)),
+    }
     archive.mkdir(parents=True, exist_ok=True)
-    add(pd.DataFrame([asdict(row) for run in runs for row in run.rows]), archive / ROWS)
-    add(pd.DataFrame([score for run in runs for score in score_records(run)]), archive / SCORES)
-    return add(pd.DataFrame(map(run_record, runs)), archive / RUNS)
+    with ExitStack() as files:  # all are replaced, or none
+        for name, records in tables.items():
+            whole = added(pd.DataFrame(records), archive / name)
+            out = files.enter_context(atomic_write(archive / name))
+            whole.to_parquet(out, compression="zstd", index=False)
+            out.flush()
+    return whole["run"].nunique()
 
 
-def add(new: pd.DataFrame, file: Path) -> int:
-    """Append rows to a file, in place of older rows of the same runs; return the number of its runs."""
+def added(new: pd.DataFrame, file: Path) -> pd.DataFrame:
+    """Return the rows of a file and new ones, in place of older rows of the same runs."""
     if file.exists():
         old = pd.read_parquet(file)
         new = pd.concat([old[~old["run"].isin(new["run"])], new], ignore_index=True)
-    new = new.sort_values("run", kind="stable", ignore_index=True)
-    aside = file.with_suffix(".part")
-    new.to_parquet(aside, compression="zstd", index=False)
-    aside.replace(file)
-    return new["run"].nunique()
+    return new.sort_values("run", kind="stable", ignore_index=True)
 
 
 def score_records(run: FinishedRun) -> Iterator[dict[str, object]]:

@@ -1,5 +1,6 @@
 """An archive holds all that its runs hold."""
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,45 @@ def test_an_archive_grows_by_other_runs_and_replaces_its_own(sweep: Path, tmp_pa
     assert (archive / "rows.parquet").stat().st_size == before
     other = make_sweep(tmp_path / "other", methods=("alibi",), seeds=1, windows=8)
     assert pack(other, archive) == 5
+
+
+def test_a_run_has_the_name_of_its_folder(sweep: Path, tmp_path: Path) -> None:
+    (sweep / "rope-s0").rename(sweep / "mine")
+    (sweep / "sweep.json").unlink()
+    pack(sweep, tmp_path / "archive")
+    found = {run.folder.name: run for run in load_sweep(tmp_path / "archive").runs}
+    assert {row.run for row in found["mine"].rows} == {"mine"}
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Their rows would be those of one run, with the scores of the other."""
+    for name in ("a", "b"):
+        make_sweep(tmp_path / "both" / name, methods=("rope",), seeds=1, windows=8)
+    with pytest.raises(UsageError, match="several runs called rope-s0"):
+        pack(tmp_path / "both", tmp_path / "archive")
+    assert not (tmp_path / "archive").exists()
+
+
+def test_a_full_disk_leaves_the_old_archive(
+    sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All three files belong together."""
+    archive = tmp_path / "archive"
+    pack(sweep, archive)
+    before = {file.name: file.read_bytes() for file in archive.iterdir()}
+    other = make_sweep(tmp_path / "other", methods=("alibi",), seeds=1, windows=8)
+    write, written = pd.DataFrame.to_parquet, []
+
+    def full(frame: pd.DataFrame, *args: object, **options: object) -> None:
+        written.append(frame)
+        if len(written) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(frame, *args, **options)  # type: ignore[call-overload]  # as it was called
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+    with pytest.raises(OSError, match="No space left"):
+        pack(other, archive)
+    assert {file.name: file.read_bytes() for file in archive.iterdir()} == before
 
 
 def test_a_run_of_unknown_origin_is_refused(sweep: Path, tmp_path: Path) -> None:
