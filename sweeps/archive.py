@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from data.disk import atomic_write
 
 from conf.errors import UsageError
-from data.disk import atomic_write
 from sweeps.results import load_readable
 from sweeps.runs import ROWS, RUNS, SCORES, FinishedRun, archived_runs
 from train.paths import ROOT
