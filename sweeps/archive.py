@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from data.disk import atomic_write
 
 from conf.errors import UsageError
 from sweeps.results import load_readable
@@ -49,7 +48,7 @@ def pack(folder: Path, archive: Path) -> int:
     with ExitStack() as files:  # all are replaced, or none
         for name, records in tables.items():
             whole = added(pd.DataFrame(records), archive / name)
-            out = files.enter_context(atomic_write(archive / name))
+            out = files.enter_context(run_folder.atomic_write(archive / name))
             whole.to_parquet(out, compression="zstd", index=False)
             out.flush()
     return whole["run"].nunique()
