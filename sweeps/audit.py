@@ -108,7 +108,7 @@ def length_table(table: Table) -> str:
     return to_markdown(["tokens", "loss", "change", "loss of key tokens"], cells)
 
 
-def extension_table(table: Table) -> str:
+def cost_table(table: Table) -> str:
     """Return the cost of each extension at the context of the checkpoint, and its gain at longer lengths."""
     found, plain = method_gains(table).droplevel("method"), losses_by_length(table)
     lengths = sorted(found.index.unique("length"))
@@ -144,7 +144,7 @@ def audit_page(folder: Path) -> str:
         "Loss of the same last tokens, nats, with more context before them:", length_table(text),
         "A gain is the loss under the better of a sliding window and a sliding crop of the context of the "
         "checkpoint, minus the loss with everything. A cost is the rise of the loss at that context.",
-        extension_table(text),
+        cost_table(text),
     ]  # fmt: skip
     for table in tables:
         if table.is_answers:

@@ -52,26 +52,18 @@ class Setting:
     def sample(self, terms: Sequence[Term]) -> tuple[Array, Array] | None:
         """Return the scores of terms (terms, S, D) on all seeds that have every term, and the windows of the
         documents (D,); None if there is no such seed."""
-        seeds = sorted({seed for term in terms for seed, _ in self.scores.get(term, {})})
-        rows = [row for seed in seeds if (row := self.of_seed(terms, seed))]
+        chosen = {}  # the trainings of each encoding, by seed: all its terms come from one of them
+        for encoding in {term.encoding for term in terms}:
+            known = [set(self.scores.get(term, {})) for term in terms if term.encoding == encoding]
+            chosen[encoding] = dict(sorted(set.intersection(*known)))
+        seeds = sorted(set.intersection(*map(set, chosen.values())))
+        rows = [[self.scores[term][seed, chosen[term.encoding][seed]] for term in terms] for seed in seeds]
         if not rows:
             return None
         if len({part.means.shape for row in rows for part in row}) > 1:  # some were not kept by document
             rows = [[average(part) for part in row] for row in rows]
         values = np.array([[part.means for part in row] for row in rows])  # (S, terms, D)
         return values.swapaxes(0, 1), rows[0][0].windows
-
-    def of_seed(self, terms: Sequence[Term], seed: int) -> list[DocumentScores]:
-        """Return the scores of terms for a seed, or nothing; those of an encoding come from one training."""
-        chosen = []
-        for term in terms:
-            alike = [self.scores.get(other, {}) for other in terms if other.encoding == term.encoding]
-            known = set.intersection(*map(set, alike))
-            shared = sorted(key for key in known if key[0] == seed)
-            if not shared:
-                return []
-            chosen.append(self.scores[term][shared[-1]])
-        return chosen
 
     def add(self, run: FinishedRun) -> None:
         """Add the scores of a run."""

@@ -44,11 +44,8 @@ def claims_json(judgements: Judgements) -> str:
 
 def trial_record(trial: Trial) -> dict[str, object]:
     """Return a setting, with the value, the interval and the corrected p-value of each part."""
-    parts = [
-        {"part": part.part.text, "p": round(float(p), 4)}
-        | {key: round(getattr(part, key), 4) for key in ("value", "low", "high", "smallest")}
-        for part, p in zip(trial.parts, trial.p, strict=True)
-    ]
+    keys = ("p", "value", "low", "high", "smallest")
+    parts = [{"part": m.part.text} | {key: round(getattr(m, key), 4) for key in keys} for m in trial.parts]
     return {"setting": trial.setting, "seeds": trial.seeds, "verdict": trial.verdict, "parts": parts}
 
 

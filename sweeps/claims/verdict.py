@@ -17,7 +17,7 @@ from sweeps.claims.claim import Claim
 from sweeps.claims.evidence import Setting
 from sweeps.claims.exact import CHECKS, Check
 from sweeps.claims.inequality import Inequality
-from sweeps.statistics import SIGNIFICANT, Array, holm, interval, smallest_difference
+from sweeps.statistics import SIGNIFICANT, holm, interval, smallest_difference
 
 FEWEST_SEEDS = 3
 
@@ -40,9 +40,13 @@ class Measurement:
     value: float
     low: float
     high: float
-    p: float  # that the value is the bound, two-sided
+    p: float  # that the value is the bound, two-sided; of a trial, corrected
     smallest: float  # difference from the bound that would be seen in 80 % of repetitions
     seeds: int
+
+    @property
+    def is_against(self) -> bool:
+        return (self.value < self.part.bound) != self.part.is_below
 
 
 @dataclass(frozen=True)
@@ -51,35 +55,28 @@ class Trial:
 
     setting: str
     parts: list[Measurement]
-    p: Array  # of the parts, corrected
 
     @property
     def seeds(self) -> int:
         return min(part.seeds for part in self.parts)
 
     @property
-    def against(self) -> list[int]:
-        """Return the places of the parts that contradict the claim."""
-        sides = [(found.value < found.part.bound, found.part.is_below) for found in self.parts]
-        return [n for n, (is_below, is_claimed) in enumerate(sides) if is_below != is_claimed]
-
-    @property
-    def chance(self) -> float:
-        """Return the p-value behind the verdict: of the least certain part if all are as claimed, else of the
-        most certain one against the claim."""
-        return float(min(self.p[self.against]) if self.against else max(self.p))
+    def weakest(self) -> Measurement:
+        """Return the part behind the verdict: the most certain one against the claim, or if there is none the
+        least certain one."""
+        against = [part for part in self.parts if part.is_against]
+        return min(against, key=lambda part: part.p) if against else max(self.parts, key=lambda part: part.p)
 
     @property
     def verdict(self) -> Verdict:
-        if self.chance >= SIGNIFICANT:
+        if self.weakest.p >= SIGNIFICANT:
             return Verdict.UNDECIDED
-        return Verdict.NOT_REPRODUCED if self.against else Verdict.REPRODUCED
+        return Verdict.NOT_REPRODUCED if self.weakest.is_against else Verdict.REPRODUCED
 
     @property
     def deciding(self) -> Measurement:
-        """Return the part that breaks the claim, the first if all are kept, or else the least certain one."""
-        decides = min(self.against, key=lambda n: self.p[n]) if self.against else int(np.argmax(self.p))
-        return self.parts[0 if self.verdict == Verdict.REPRODUCED else decides]
+        """Return the part that is quoted: the first if the claim is reproduced."""
+        return self.parts[0] if self.verdict == Verdict.REPRODUCED else self.weakest
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,9 @@ def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:
         checks = list(CHECKS[claim.exact]())
         is_kept = all(check.low <= check.value <= check.high for check in checks)
         return Judgement(claim, Verdict.REPRODUCED if is_kept else Verdict.NOT_REPRODUCED, [], checks)
-    trials = [trial for setting in settings if (trial := try_claim(claim.inequalities, setting))]
-    trials = [replace(trial, p=np.minimum(trial.p * len(trials), 1.0)) for trial in trials]
+    every = [(setting.name, measure_parts(claim.inequalities, setting)) for setting in settings]
+    tried = [(name, parts) for name, parts in every if parts]
+    trials = [Trial(name, corrected(parts, len(tried))) for name, parts in tried]
     return Judgement(claim, verdict_of(trials), trials, [])
 
 
@@ -126,12 +124,17 @@ def verdict_of(trials: Sequence[Trial]) -> Verdict:
     return found.pop() if len(found) == 1 else Verdict.MIXED if found else Verdict.UNDECIDED
 
 
-def try_claim(parts: Sequence[Inequality], setting: Setting) -> Trial | None:
-    """Return the measured parts of a claim in a setting; None if it has too few seeds of one of its terms."""
+def measure_parts(parts: Sequence[Inequality], setting: Setting) -> list[Measurement]:
+    """Return the parts of a claim in a setting; nothing if it has too few seeds of one of their terms."""
     found = [whole for part in parts if (whole := measure(part, setting)) and np.isfinite(whole.p)]
-    if len(found) < len(parts) or min(part.seeds for part in found) < FEWEST_SEEDS:
-        return None
-    return Trial(setting.name, found, holm(pd.Series([part.p for part in found])).to_numpy())
+    is_enough = len(found) == len(parts) and min(part.seeds for part in found) >= FEWEST_SEEDS
+    return found if is_enough else []
+
+
+def corrected(parts: list[Measurement], settings: int) -> list[Measurement]:
+    """Return the parts of a claim with p-values corrected for their number and for that of the settings."""
+    every = holm(pd.Series([part.p for part in parts]))
+    return [replace(part, p=min(p * settings, 1.0)) for part, p in zip(parts, every, strict=True)]
 
 
 def measure(part: Inequality, setting: Setting) -> Measurement | None:

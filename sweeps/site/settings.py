@@ -2,12 +2,11 @@
 
 import inspect
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaValue
 
 from conf.choices import CONF, files
 from models.sources import comment
@@ -57,7 +56,7 @@ def section_table(section: BaseModel, prefix: str) -> str:
     return text_table(["setting", "takes", "default", "meaning"], rows)
 
 
-def allowed(schema: Mapping[str, Any]) -> str:
+def allowed(schema: JsonSchemaValue) -> str:
     """Return in words what a setting takes, from its JSON schema."""
     if "anyOf" in schema:
         return " or ".join(map(allowed, schema["anyOf"]))
