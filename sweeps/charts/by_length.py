@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
-from sweeps.drawing.figure import Caption, Spec
+from sweeps.drawing.figure import Spec
 from sweeps.drawing.line_rows import Axes
 from sweeps.drawing.lines import line_panels
 from sweeps.gain import under_extension
@@ -69,12 +69,12 @@ def metric_chart(
     note = f"{comparison.title}; {plural(seeds, 'seed')}{spread}"
     if styles:
         note += f"; thin lines are controls: {', '.join(f'{name} ({STYLES[name]})' for name in styles)}"
-    caption, x = Caption(f"{noun} against evaluated length", note), comparison.axis(protocol)
+    title, x = f"{noun} against evaluated length", comparison.axis(protocol)
     if protocol == BY_POSITION:
-        caption = Caption(f"Loss by position in {table['length'].max():,} tokens", SHAPE)
+        title, note = f"Loss by position in {table['length'].max():,} tokens", SHAPE
         x = f"position in the context, tokens ({BY_POSITION})"
     axes = Axes(
-        caption, x, label, comparison.trained, zero,
+        title, note, x, label, comparison.trained, zero,
         better="below" if comparison.sign > 0 else "above",
         share=metric in SHARES,
         chance=list(comparison.chance.items()) if (metric, zero) == ("accuracy", "") else [],

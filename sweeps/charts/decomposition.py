@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
+from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.drawing.line_rows import COLUMNS, limits
 from sweeps.gain import mean, under_extension
 from sweeps.numbers import signed, times
@@ -117,5 +117,5 @@ def decomposition(comparison: Comparison) -> dict[str, Spec]:
     colours = [COLOURS[part] for part in parts]
     chart = panel(PANEL, axis=axis, parts=parts, colours=colours, title="nats per token")
     note = f"{comparison.title}; same_tokens; dot: the whole change"
-    caption = Caption("Why the loss changes past the training length", note)
-    return {"parts": facet(chart, rows, "method", 6, caption) | place_beside(0, 130)}
+    title = "Why the loss changes past the training length"
+    return {"parts": facet(chart, rows, "method", 6, title, note) | place_beside(0, 130)}

@@ -5,7 +5,7 @@ from math import isnan
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
+from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from train.results.rows import DEPTH
 
 PANEL = """
@@ -64,7 +64,7 @@ def by_depth(comparison: Comparison) -> dict[str, Spec]:
     chart = panel(PANEL, width=width, height=height, x=comparison.axis(), trained=trained)
     note = f"{comparison.title} (the line); accuracy, share of the answer; depth 0 is the start"
     table = table[["method", "length", "depth", "value", "_text"]]
-    chart = facet(chart, table, "method", 5, Caption("Accuracy by length and depth", note))
+    chart = facet(chart, table, "method", 5, "Accuracy by length and depth", note)
     return {"accuracy": chart | place_beside(0, 30 * len(comparison.lengths))}
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
-from sweeps.drawing.figure import Caption, Spec
+from sweeps.drawing.figure import Spec
 from sweeps.drawing.line_rows import Axes
 from sweeps.drawing.lines import line_panels
 from sweeps.gain import over_words
@@ -57,7 +57,8 @@ def extension_figure(comparison: Comparison) -> dict[str, Spec]:
     control = over_words(changes) if comparison.has_controls else "no extension"
     note = f"over {control}; bands are 95 % intervals of the paired difference"
     axes = Axes(
-        Caption("What extensions change", note),
+        "What extensions change",
+        note,
         x=comparison.axis(comparison.protocol),
         y=f"gain, {unit(comparison.metric).rpartition(', ')[2]}",
         trained=comparison.trained,

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.drawing.figure import Caption, Spec, facet, panel, place_beside
+from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.gain import VERDICTS
 from sweeps.numbers import between, signed, times
 from sweeps.study.copying import copying_gains
@@ -76,5 +76,5 @@ def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: 
     axis = "the axis is linear within ±0.05, then logarithmic"
     note = f"{comparison.title}; 95 % intervals over {over}; {axis}"
     columns = 2 if len(panels) == 4 else 3
-    faceted = facet(chart, table.assign(unit=comparison.unit), "context", columns, Caption(title, note))
+    faceted = facet(chart, table.assign(unit=comparison.unit), "context", columns, title, note)
     return {"gain": faceted | place_beside(0, 150, 8 * max(map(len, names)))}

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from sweeps.comparison import Comparison
-from sweeps.drawing.figure import Caption, Spec
+from sweeps.drawing.figure import Spec
 from sweeps.drawing.line_rows import Axes
 from sweeps.drawing.lines import line_panels
 from train.results.protocols import PROTOCOLS
@@ -42,7 +42,8 @@ def protocol_figure(comparison: Comparison) -> dict[str, Spec]:
         source=table["method"].map(comparison.source),
     )
     note = f"{comparison.title}; each panel is one trained model"
-    caption = Caption("One checkpoint under every protocol", note)
     y, zero = "change in loss, nats per token", "at the training length"
-    axes = Axes(caption, "evaluated length, tokens", y, comparison.trained, zero)
+    axes = Axes(
+        "One checkpoint under every protocol", note, "evaluated length, tokens", y, comparison.trained, zero
+    )
     return {"change in loss": line_panels(table, axes)}

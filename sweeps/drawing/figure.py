@@ -52,14 +52,6 @@ class Figure:
         return files
 
 
-@dataclass(frozen=True)
-class Caption:
-    """The text above a figure."""
-
-    title: str
-    note: str
-
-
 def panel(text: str, **values: object) -> Spec:
     """Return a chart from its description in YAML, with values in place of the words that begin with $."""
     return dict(fill(read_description(text), values))
@@ -100,7 +92,7 @@ def combine(charts: Sequence[Spec], direction: str, **layout: object) -> Spec:
     return {"datasets": tables, direction: bare, **layout}
 
 
-def facet(chart: Spec, table: pd.DataFrame, field: str, columns: int, caption: Caption) -> Spec:
+def facet(chart: Spec, table: pd.DataFrame, field: str, columns: int, title: str, note: str) -> Spec:
     """Return a chart for each value of a field, in the order of the table's rows.
 
     A page shows fewer panels side by side if it is narrow, and stretches them.
@@ -108,7 +100,7 @@ def facet(chart: Spec, table: pd.DataFrame, field: str, columns: int, caption: C
     titles = list(table[field].unique())
     header = {"title": None, "labels": len(titles) > 1}
     return inline(table) | {
-        "title": {"text": caption.title, "subtitle": caption.note},
+        "title": {"text": title, "subtitle": note},
         "facet": {"field": field, "type": "nominal", "sort": titles, "header": header},
         "columns": min(columns, len(titles)),
         "spacing": 16,

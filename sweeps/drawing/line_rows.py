@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from sweeps.drawing.figure import Caption
-
 COLOURS = 8  # that tell lines apart
 GAP = 13  # pixels between two names
 CONTROLS = ("crop", "window", "temperature")  # thin lines in the colour of their curve
@@ -19,7 +17,8 @@ Row = dict[str, object]
 class Axes:
     """The words of a chart of lines."""
 
-    caption: Caption
+    title: str
+    note: str
     x: str
     y: str
     trained: int

@@ -150,7 +150,7 @@ def line_panels(table: pd.DataFrame, axes: Axes) -> Spec:
     )
     sources = dict(zip(curves["panel"] + " " + curves["name"], curves["source"], strict=True))
     seeds = {"name": "seeds", "value": not table["least"].equals(table["low"])}  # what the band is
-    chart = facet(chart, rows, "panel", 2 if len(panels) == 4 else 3, axes.caption)
+    chart = facet(chart, rows, "panel", 2 if len(panels) == 4 else 3, axes.title, axes.note)
     params = {"params": [{"name": "sources", "value": sources}, seeds]}
     return chart | place_beside(6 * longest + 20, 210) | params
 

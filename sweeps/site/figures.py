@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sweeps.charts.by_length import curve_table
-from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure
+from sweeps.drawing.figure import DARK, LIGHT, Figure
 from sweeps.drawing.line_rows import Axes
 from sweeps.drawing.lines import line_panels
 from sweeps.site.evidence import Evidence
@@ -33,6 +33,6 @@ def curve_figure(evidence: Evidence, encoding: str) -> Figure | None:
     table = curve_table(comparison, sample, is_main=True)
     table = table.assign(panel="", place=(table["name"] != method).astype(int))
     note = "bands span the seeds; thin lines are controls: crop (dotted), window (dashed)"
-    caption = Caption(f"{evidence.folder}: trained at {comparison.trained} tokens", note)
-    axes = Axes(caption, comparison.axis(), "loss, nats per token", comparison.trained)
+    title = f"{evidence.folder}: trained at {comparison.trained} tokens"
+    axes = Axes(title, note, comparison.axis(), "loss, nats per token", comparison.trained)
     return Figure(encoding, {"loss": line_panels(table, axes)})

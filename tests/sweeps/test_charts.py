@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from sweeps.charts import KINDS
-from sweeps.drawing.figure import DARK, LIGHT, Caption, Figure, Spec, note_missing, panel, static_spec
+from sweeps.drawing.figure import DARK, LIGHT, Figure, Spec, note_missing, panel, static_spec
 from sweeps.drawing.line_rows import COLUMNS, GAP, Axes, curve_rows, limits, name_rows
 from sweeps.drawing.lines import OPTIONAL, line_panels
 from sweeps.report.page import TEXTS
 
-AXES = Axes(Caption("Loss", "python"), "length", "loss", 64)
+AXES = Axes("Loss", "python", "length", "loss", 64)
 LENGTHS = [64, 128, 256, 512]
 
 
