@@ -19,10 +19,12 @@ function fitted(spec, width) {
   return { ...rest, columns, spec: { ...spec.spec, width: Math.min(own, 900) } };
 }
 
-function draw(figure) {
-  const spec = chosen(figure), host = figure.querySelector(".chart");
+function draw(figure, less = 0, before = Infinity) {  // with less room than there is, where labels need some
+  const spec = chosen(figure), host = figure.querySelector(".chart"), room = host.clientWidth - less;
   const config = host.clientWidth < 600 ? { ...LOOK.config, legend: { ...LOOK.config.legend, columns: 2 } } : LOOK.config;
-  vegaEmbed(host, fitted(spec, host.clientWidth), { ...LOOK, config, renderer: "svg", tooltip }).then(() => {
+  vegaEmbed(host, fitted(spec, room), { ...LOOK, config, renderer: "svg", tooltip }).then(() => {
+    const over = host.scrollWidth - host.clientWidth;
+    if (over > 0 && over < before) return draw(figure, less + over, over);
     for (const text of host.querySelectorAll("text")) {  // a click on a name is one on its curve
       if (text.__data__?.datum?._kind === "name") Object.assign(text.style, { pointerEvents: "auto", cursor: "pointer" });
     }
@@ -111,5 +113,5 @@ addEventListener("resize", () => {
   clearTimeout(waiting);
   if (innerWidth !== width) waiting = setTimeout(() => { width = innerWidth; all.forEach((figure) => { watch.unobserve(figure); watch.observe(figure); }); }, 200);
 });
-addEventListener("beforeprint", () => all.forEach(draw));
+addEventListener("beforeprint", () => all.forEach((figure) => draw(figure)));
 document.querySelector("nav details").open = innerWidth >= 1100;  // a phone shows the page first
