@@ -10,7 +10,7 @@ import torch
 from models.distance import ByDistance
 from models.effect import Effect, Layer, Positions
 from models.encoding import Encoding, members
-from models.registry import ABOUT, extend, fits, load, names, read
+from models.registry import ABOUT, encoding_fits, extend, load, names, read
 from models.sources import paper_and_link
 
 SHAPE = {"heads": 4, "head_width": 32, "width": 128, "depth": 4, "length": 64}  # conf/model/tiny.yaml
@@ -48,7 +48,8 @@ def encoding_rows() -> list[EncodingRow]:
 
 
 def extension_rows() -> list[ExtensionRow]:
-    return [extension_row(name) for name in names("extension")]
+    built = {name: load(name, **SHAPE) for name in names("encoding")}
+    return [extension_row(name, built) for name in names("extension")]
 
 
 def encoding_row(name: str) -> EncodingRow:
@@ -138,7 +139,12 @@ def legend() -> str:
 
 def rotary() -> list[str]:
     """Return the encodings whose frequencies an extension can change."""
-    return [name for name in names("encoding") if fits("pi", name)]
+    return fitting("pi", {name: load(name, **SHAPE) for name in names("encoding")})
+
+
+def fitting(extension: str, built: dict[str, Encoding]) -> list[str]:
+    """Return the names of the encodings that an extension fits."""
+    return [name for name, encoding in built.items() if encoding_fits(extension, encoding)]
 
 
 def highest_cost(effects: list[Effect]) -> str:
@@ -146,22 +152,23 @@ def highest_cost(effects: list[Effect]) -> str:
     return next((name for name, has in COSTS.items() if any(map(has, effects))), "none")
 
 
-def extension_row(name: str) -> ExtensionRow:
+def extension_row(name: str, built: dict[str, Encoding]) -> ExtensionRow:
     settings = read("extension", name)
     parameters = ", ".join(
         f"{k}={setting_text(v)}" for k, v in settings.items() if k not in ("_target_", *ABOUT)
     )
-    fitting = [encoding for encoding in names("encoding") if fits(name, encoding)]
+    chosen = fitting(name, built)
+    is_rotary = chosen == fitting("pi", built)
     return ExtensionRow(
-        name, changes(name, fitting[0] if "rope" not in fitting else "rope"),
-        parameters, names_text(fitting, names("encoding")), *paper_and_link("extension", name),
+        name, changes(name, built["rope" if "rope" in chosen else chosen[0]]),
+        parameters, "rotary" if is_rotary else names_text(chosen, list(built)),
+        *paper_and_link("extension", name),
     )  # fmt: skip
 
 
-def changes(name: str, encoding: str) -> str:
+def changes(name: str, before: Encoding) -> str:
     """Return what an extension changes at four times the training length: the fields of the effect that
     differ."""
-    before = load(encoding, **SHAPE)
     after = extend(name, before)
     if after.context != before.context:
         return "what is shown"
@@ -189,8 +196,6 @@ def names_text(chosen: list[str], everything: list[str]) -> str:
     missing = [name for name in everything if name not in chosen]
     if not missing:
         return "every encoding"
-    if chosen == rotary():
-        return "rotary"
     if len(missing) > len(chosen) / 2:
         return ", ".join(chosen)
     randomized = {name for name in everything if name.startswith("randomized_")}
