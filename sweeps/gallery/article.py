@@ -51,7 +51,7 @@ def encoding_article(row: table.EncodingRow) -> Article:
 
 
 def extension_article(row: table.ExtensionRow) -> Article:
-    before = load("rope" if table.fits(row.name, "rope") else row.fits.split(", ")[0], **SHAPE)
+    before = load("rope" if fits(row.name, "rope") else row.fits.split(", ")[0], **SHAPE)
     after = extend(row.name, before)
     parameters = f" Parameters: {row.parameters}." if row.parameters else ""
     drawn = [] if after is before else scores(after, before)

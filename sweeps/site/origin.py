@@ -4,10 +4,10 @@ import re
 from functools import cache
 
 from conf.choices import files
-from models import sources, table
+from models import registry, sources, table
 from models.registry import ABOUT, names, read
 
-fits_to = cache(table.fits)
+fits_to = cache(registry.fits)
 
 
 def settings(group: str, name: str) -> str:
