@@ -9,7 +9,7 @@ import torch
 
 from models import sources, table
 from models.encodings.rope import RoPE
-from models.registry import OPTIONS, extend, load, locate, read
+from models.registry import OPTIONS, extend, fits, load, locate, read
 from models.table import SHAPE
 from sweeps.drawing.figure import Figure, Spec, combine, place_beside
 from sweeps.gallery.charts import bends, maps, scores
