@@ -7,14 +7,18 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from hydra._internal.callbacks import Callbacks
 from hydra._internal.hydra import Hydra
-from hydra.types import RunMode
-from omegaconf import DictConfig
+from hydra.core.utils import JobStatus, setup_globals
+from hydra.core.utils import run_job as run_by_hydra
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig, open_dict, read_write
 
 from data.digest import short_digest
 from train.config.compose import config_of, open_hydra
 from train.config.run_id import name_of, run_id_of
 from train.errors import command_line
+from train.results.run_folder import DONE
 from train.runtime.process import set_environment
 
 
@@ -34,14 +38,24 @@ def entry(is_evaluation: bool = False) -> None:
 
 
 def run_one(root: DictConfig) -> None:
-    """Run the settings that Hydra composed, in a folder that is named by what determines the results."""
+    """Run the settings that Hydra composed, in a folder that is named by what determines the results; there
+    Hydra writes `.hydra` and the log, as in any of its projects."""
     config = config_of(root)
     place = Path(config.run, "evaluations") if config.run else Path(config.outputs, "runs")
     run_id = run_id_of(config)
     folder = Path(root.hydra.run.dir or place / name_of(config, run_id)).absolute()
-    from train.run import run_in, run_job  # torch and lightning: not for the parent of a sweep
+    with read_write(root.hydra), open_dict(root):
+        root.hydra.run.dir = str(folder)
+        if (folder / DONE).exists():  # what describes a finished run stays
+            root.hydra.output_subdir = None
 
-    run_in(folder, root, lambda _: run_job(config, folder, run_id))
+    from train.run import run_job  # torch and lightning: not for the parent of a sweep
+
+    setup_globals()
+    context = HydraContext(config_loader=None, callbacks=Callbacks(root))  # type: ignore[arg-type]  # unused
+    job = run_by_hydra(lambda _: run_job(config, folder, run_id), root, "hydra.run.dir", None, context)
+    if job.status == JobStatus.FAILED:
+        raise job._return_value  # `return_value` would print a line before it
 
 
 def run_sweep(hydra: Hydra, name: str, root: DictConfig, overrides: list[str]) -> None:

@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from hydra._internal.callbacks import Callbacks
-from hydra.core.utils import JobStatus, setup_globals
-from hydra.core.utils import run_job as run_by_hydra
-from hydra.types import HydraContext, TaskFunction
 from hydra.utils import instantiate
-from omegaconf import DictConfig, open_dict, read_write
 
 import data
 from data.source import Source
@@ -28,7 +23,7 @@ from train.fit.processes import connect, prepare_process
 from train.fit.trainer import load_or_train, restore_run
 from train.results.about import Conditions, command_text, commit
 from train.results.rows import Identity, read_rows, row_lines
-from train.results.run_folder import DONE, RESULTS, has_gaps, is_complete, is_done, write_done, write_results
+from train.results.run_folder import RESULTS, has_gaps, is_complete, is_done, write_done, write_results
 from train.results.summary_table import objective, summary_table
 from train.runtime import machine
 from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
@@ -118,20 +113,6 @@ def record(identity: Identity, settings: Section, source: Source, started: float
         "command": command_text(), "machine": machine.description(), "threads": torch.get_num_threads(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": time.perf_counter() - started,
     }  # fmt: skip
-
-
-def run_in(folder: Path, root: DictConfig, task: TaskFunction) -> None:
-    """Run a task in a folder as Hydra does: with the settings in `.hydra`, and the log."""
-    with read_write(root.hydra), open_dict(root):
-        root.hydra.run.dir = str(folder)
-        if (folder / DONE).exists():  # what describes a finished run stays
-            root.hydra.output_subdir = None
-
-    setup_globals()
-    context = HydraContext(config_loader=None, callbacks=Callbacks(root))  # type: ignore[arg-type]  # unused
-    job = run_by_hydra(task, root, "hydra.run.dir", None, context)
-    if job.status == JobStatus.FAILED:
-        raise job._return_value  # `return_value` would print a line before it
 
 
 def reading(passes: float) -> str:

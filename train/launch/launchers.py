@@ -58,10 +58,9 @@ class LocalLauncher(Launcher):
         run_id = run_id_of(config)
         with read_write(composed.hydra), open_dict(composed):
             composed.hydra.job.id, composed.hydra.job.num = str(number), number
-            composed.hydra.job_logging.root.handlers = ["console"]  # which goes to the log of the job
         subdir = composed.hydra.sweep.subdir or name_of(config, run_id)
         folder = Path(composed.hydra.sweep.dir, subdir).absolute()
-        return Job(config, overrides, folder, run_id, composed)
+        return Job(config, overrides, folder, run_id)
 
     def run(self, jobs: list[Job]) -> None:
         run_all(jobs, LocalProcesses(), min(width(job.config) for job in jobs))

@@ -37,7 +37,6 @@ class Job:
     overrides: list[str]
     folder: Path
     id: str
-    composed: DictConfig | None = None  # by Hydra, with its own settings
 
     @property
     def is_done(self) -> bool:

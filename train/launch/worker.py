@@ -5,7 +5,7 @@ import runpy
 import sys
 
 from conf.errors import UsageError
-from train.config.compose import quoted, register
+from train.config.compose import quoted
 from train.config.run_id import run_id_of
 from train.errors import command_line
 from train.launch.resources import Share, cores
@@ -16,7 +16,7 @@ SIGNALLED = 128  # the least exit code of a process that a signal ended, to be q
 
 
 def run_worker(job: Job, share: Share) -> None:
-    """Run a job in the new process, with its output in `train.log`."""
+    """Run the command line of a job in the new process, with its output in `train.log`."""
     follow_parent()
     job.folder.mkdir(parents=True, exist_ok=True)
     log = os.open(job.folder / "train.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -27,23 +27,18 @@ def run_worker(job: Job, share: Share) -> None:
     import torch
 
     torch.set_num_threads(share.threads or cores())
-    words = [*job.overrides, "hydra.mode=RUN", f"hydra.run.dir={quoted(job.folder)}"]
-    sys.argv = ["yardstick", "train", *words]
+    place = f"hydra.run.dir={quoted(job.folder)}"
+    console = "hydra.job_logging.root.handlers=[console]"  # which is the log already
+    sys.argv = ["yardstick", "train", *job.overrides, "hydra.mode=RUN", place, console]
     is_submitted = "SUBMITIT_EXECUTOR" in os.environ
     if job.config.trainer.is_distributed and not (is_submitted and int(os.environ["SLURM_NTASKS"]) > 1):
         # Lightning starts the other processes with the same command line, where SLURM seems to have no tasks
         os.environ["SLURM_JOB_NAME"] = "interactive"
-        runpy.run_module("yardstick", run_name="__main__", alter_sys=True)
-        return
-    from train.run import run_in, run_job
-
-    assert job.composed is not None
-    register()
     try:
         with command_line():
             if run_id_of(job.config) != job.id:
                 raise UsageError("Code or data changed since this job was queued: start the sweep again.")
-            run_in(job.folder, job.composed, lambda _: run_job(job.config, job.folder, job.id))
+        runpy.run_module("yardstick", run_name="__main__", alter_sys=True)
     except SystemExit as left:
         if not is_submitted or int(left.code or 0) >= SIGNALLED:
             raise
