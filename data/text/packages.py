@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
-from data.text.corpus import Corpus
-from data.text.documents import Document
+from data.text.corpus import Corpus, Document
 
 STANDARD_LIBRARY = "stdlib"
 SKIPPED_FOLDERS = re.compile(

@@ -1,6 +1,6 @@
 """The rows of a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 import numpy as np
@@ -27,29 +27,32 @@ def rows_and_scores(
 ) -> tuple[list[Row], dict[str, np.ndarray]]:
     """Return the rows of every extension, protocol and length, and the scores of each window and of each
     problem, for paired statistics. `trained` is None if another program trained the model."""
-    columns = identity.model_dump()
     results: list[Result] = []
     if trained is not None:
         results += of_training(trained, cast(GPT, models["none"]), run.trained_length)
         if trained.diverged_at is not None:
-            return [Row(**columns, **result._asdict()) for result in results], {}
+            return rows_of(identity, results), {}
     if is_rank_zero():
         print_amounts(run, windows)
     scores: dict[str, torch.Tensor] = {}
     if windows is not None:
         of_text, scores = text_results(run, models, windows)
         results += of_text
-    rows = [Row(**columns, **result._asdict()) for result in results]
-    source = problem_source(run)
+    rows = rows_of(identity, results)
+    source, asked = problem_source(run), run.evaluation.retrieval
     if source is not None:
         limits = run.evaluation.problems, run.evaluation.tokens
         problems = ProblemEvaluator(models, source, run.lengths, *limits, run.objective)
         run.trainer().validate(problems, verbose=False)
         scores |= problems.documents()
-        if run.evaluation.retrieval:
-            columns["data"] += f"+{run.evaluation.retrieval}"
-        rows += [Row(**columns, **result._asdict()) for result in problems.results()]
+        data = f"{identity.data}+{asked}" if asked else identity.data
+        rows += rows_of(identity.model_copy(update={"data": data}), problems.results())
     return rows, {key: values.numpy() for key, values in scores.items()}
+
+
+def rows_of(identity: Identity, results: Iterable[Result]) -> list[Row]:
+    """Return results as rows of a run."""
+    return [Row(**identity.model_dump(), **result._asdict()) for result in results]
 
 
 def text_results(run: Run, models: Models, windows: Windows) -> tuple[list[Result], dict[str, torch.Tensor]]:
