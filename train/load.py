@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from conf.errors import UsageError
-from data.text.corpus import clean
+from data.text.documents import clean
 from data.text.tokenizer import Bytes, Tokenizer, TokenizerFile
 from models.cache import Cache
 from models.gpt import GPT

@@ -10,7 +10,8 @@ from typing import Any
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
-from data.text.corpus import Corpus, Document
+from data.text.corpus import Corpus
+from data.text.documents import Document
 
 HINT = "give a file, a folder or a pattern such as 'books/*.txt'"
 KINDS = {

@@ -10,7 +10,8 @@ from typing import Any
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
-from data.text.corpus import Corpus, Document
+from data.text.corpus import Corpus
+from data.text.documents import Document
 from data.text.files import local_files
 
 HEADING = re.compile(r" = [^=]+ = \n?")  # WikiText: the first line of an article

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
-from data.text.corpus import Corpus, Document
+from data.text.corpus import Corpus
+from data.text.documents import Document
 
 STANDARD_LIBRARY = "stdlib"
 SKIPPED_FOLDERS = re.compile(

@@ -9,7 +9,7 @@ import numpy as np
 
 from conf.errors import UsageError
 from data.digest import of_content, of_json
-from data.text.corpus import Corpus
+from data.text.documents import Documents
 from data.text.split import MEGABYTE, Entries, select_by_rank, split_documents, texts_by_digest
 from data.text.tokenizer import Tokenizer, tokenizer_of
 from data.text.tokens import Prepared
@@ -20,7 +20,7 @@ LOST = 0.01  # share of a text that may have no tokens
 log = logging.getLogger(__name__)
 
 
-def prepare_corpus(corpus: Corpus, vocab: int, folder: Path) -> Prepared:
+def prepare_corpus(corpus: Documents, vocab: int, folder: Path) -> Prepared:
     """Fill a folder with token ids, and with the number of bytes that each held-out token covers."""
     log.info("Preparing data=%s from %s, once ...", corpus.name, corpus.origin())
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # all cores, also after a fork
@@ -52,7 +52,7 @@ def prepare_corpus(corpus: Corpus, vocab: int, folder: Path) -> Prepared:
     )  # fmt: skip
 
 
-def lost_text(corpus: Corpus, counts: np.ndarray) -> str:
+def lost_text(corpus: Documents, counts: np.ndarray) -> str:
     """Return a warning about text that no token stands for. Raise UsageError if more than a percent of the
     characters are lost that are not white space."""
     tokens, characters, lost, spaces = counts.sum(0).tolist()
@@ -68,7 +68,7 @@ def lost_text(corpus: Corpus, counts: np.ndarray) -> str:
     )
 
 
-def texts_of(corpus: Corpus, part: Entries) -> Iterator[str]:
+def texts_of(corpus: Documents, part: Entries) -> Iterator[str]:
     """Read the texts of some documents again, each once."""
     waiting = dict(part)
     for key, document in texts_by_digest(corpus):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from conf.errors import UsageError
-from data.text.corpus import Corpus, Document, clean
+from data.text.documents import Document, Documents, clean
 
 MEGABYTE = 1e6
 SLACK = 0.02  # share of a limit by which the last document may pass it
@@ -29,7 +29,7 @@ class Entry:
 Entries = dict[str, Entry]  # by the sha256 of the text, so that each different text is there once
 
 
-def split_documents(corpus: Corpus) -> dict[str, Entries]:
+def split_documents(corpus: Documents) -> dict[str, Entries]:
     """Return the documents `training` and `held_out`; no text is in both."""
     entries: Entries = {}
     for key, document in texts_by_digest(corpus):
@@ -65,7 +65,7 @@ def select_by_rank(entries: Entries, limit: float | None) -> Entries:
     return kept
 
 
-def texts_by_digest(corpus: Corpus) -> Iterator[tuple[str, Document]]:
+def texts_by_digest(corpus: Documents) -> Iterator[tuple[str, Document]]:
     """Yield every document that is not blank, with the sha256 of its text; a lone document is cut in two."""
     documents = (replace(document, text=clean(document.text)) for document in corpus.documents())
     documents = (document for document in documents if document.text and not document.text.isspace())

@@ -24,7 +24,7 @@ def entry() -> None:
     """Run `yardstick sample` with the command line's arguments."""
     with command_line(__doc__):
         choice = SampleChoice.of_arguments(sys.argv[1:])
-        from data.text.corpus import clean
+        from data.text.documents import clean
         from train.load import load  # torch and lightning: not for a command line that is refused
 
         model = load(choice.run, choice.extension, **choice.parameters)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import data
-from data.text.corpus import clean
+from data.text.documents import clean
 from data.text.tokens import Text
 
 Listing = dict[str, tuple[str, str]]
