@@ -3,10 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
-
-from hydra.utils import instantiate as hydra_instantiate
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from conf.errors import UsageError
 
@@ -42,7 +41,13 @@ def load(settings: Mapping[str, object], vocab: int, cache: Path) -> "Source":
 
 def instantiate(settings: Mapping[str, object]) -> Data:
     """Return an object of the class `_target_` with the other settings; nested data is built likewise."""
-    data: Data = hydra_instantiate(dict(settings), _convert_="all")
+    module, _, name = str(settings["_target_"]).rpartition(".")
+    parameters: dict[str, Any] = {
+        key: instantiate(value) if isinstance(value, Mapping) and "_target_" in value else value
+        for key, value in settings.items()
+        if key != "_target_"
+    }
+    data: Data = getattr(import_module(module), name)(**parameters)
     return data
 
 
