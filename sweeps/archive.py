@@ -47,14 +47,14 @@ def pack(folder: Path, archive: Path) -> int:
     archive.mkdir(parents=True, exist_ok=True)
     with ExitStack() as files:  # all are replaced, or none
         for name, records in tables.items():
-            whole = added(pd.DataFrame(records), archive / name)
+            whole = merged_rows(pd.DataFrame(records), archive / name)
             out = files.enter_context(run_folder.atomic_write(archive / name))
             whole.to_parquet(out, compression="zstd", index=False)
             out.flush()
     return whole["run"].nunique()
 
 
-def added(new: pd.DataFrame, file: Path) -> pd.DataFrame:
+def merged_rows(new: pd.DataFrame, file: Path) -> pd.DataFrame:
     """Return the rows of a file and new ones, in place of older rows of the same runs."""
     if file.exists():
         old = pd.read_parquet(file)

@@ -7,7 +7,6 @@ yardstick compare outputs/runs/a outputs/runs/b              runs; of two folder
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +32,9 @@ OPTIONS = {"at": "", "in": "outputs/sweeps/encodings", "metric": "loss", "protoc
 OF_TEXT = ("loss", "bits_per_byte")  # metrics; the others are of answers
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """One of the two that are compared: the scores of its methods by length, seed (rows) and document."""
-
-    name: str
-    table: Table
-    samples: dict[str, pd.DataFrame]
-
-
-def read_side(text: str, options: dict[str, str]) -> Side:
-    """Return what an argument names: a folder, or a method of the sweep in=, such as rope or rope+yarn."""
+def read_side(text: str, options: dict[str, str]) -> tuple[Table, dict[str, pd.DataFrame]]:
+    """Return what an argument names: a folder, or a method of the sweep in=, such as rope or rope+yarn. These
+    are its table, and the scores of its methods by length, seed (rows) and document."""
     is_folder = Path(text).is_dir()
     folder = Path(text if is_folder else options["in"])
     place = options["protocol"], options["metric"]
@@ -53,28 +44,27 @@ def read_side(text: str, options: dict[str, str]) -> Side:
         raise UsageError(f"The runs in {folder} {why}: name another folder, metric= or protocol=.")
     sample = tables[0].sample(*place)
     variants = {variant_name(*key): key for key in sample.index.droplevel(["length", "seed"]).unique()}
-    if is_folder:
-        chosen = [name for name, (_, extension) in variants.items() if extension == "none"]
-    else:
+    chosen = [name for name, (_, extension) in variants.items() if extension == "none"]
+    if not is_folder:
         method, _, extension = (part.strip() for part in text.partition("+"))
         chosen = [variant_name(str(find_method(method, tables[0].members)), extension or "none")]
         if chosen[0] not in variants:
             known = list_text(sorted(variants), 60)
             raise UsageError(f"There is no '{text}' in {folder}; there are: {known}.")
-    return Side(text, tables[0], {name: sample.loc[variants[name]] for name in chosen})
+    return tables[0], {name: sample.loc[variants[name]] for name in chosen}
 
 
-def pairs(first: Side, other: Side) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+def pairs(
+    first: dict[str, pd.DataFrame], other: dict[str, pd.DataFrame]
+) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Yield the name and the scores of each pair; of two folders, the methods that both have."""
-    if len(first.samples) == len(other.samples) == 1:
-        ((a, scores),), ((b, others),) = first.samples.items(), other.samples.items()
+    if len(first) == len(other) == 1:
+        ((a, scores),), ((b, others),) = first.items(), other.items()
         yield f"{a} − {b}" if a != b else a, scores, others
         return
-    shared = [(name, match) for name in first.samples if (match := find_method(name, other.samples))]
-    if not shared:
-        raise UsageError(f"{first.name} and {other.name} have no method in common.")
-    for name, match in shared:
-        yield name, first.samples[name], other.samples[match]
+    for name, scores in first.items():
+        if match := find_method(name, other):
+            yield name, scores, other[match]
 
 
 def paired_difference(first: pd.DataFrame, other: pd.DataFrame, windows: pd.Series) -> pd.DataFrame:
@@ -98,14 +88,16 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
         raise UsageError(USAGE)
     options = OPTIONS | given
     options["protocol"] = options["protocol"] or ("same_tokens" if options["metric"] in OF_TEXT else ANSWERS)
-    sides = [read_side(name, options) for name in names]
-    if len({(side.table.corpus, side.table.data, side.table.trained) for side in sides}) > 1:
+    tables, samples = zip(*(read_side(name, options) for name in names), strict=True)
+    if len({(table.corpus, table.data, table.trained) for table in tables}) > 1:
         raise UsageError("They differ in corpus or training length, so their scores are of other tokens.")
-    windows, trained = sides[0].table.windows, sides[0].table.trained
+    windows, trained = tables[0].windows, tables[0].trained
     every = {}
-    for name, first, other in pairs(*sides):
+    for name, first, other in pairs(*samples):
         means = [estimate(sample, windows)["value"] for sample in (first, other)]
         every[name] = paired_difference(first, other, windows).assign(first=means[0], other=means[1])
+    if not every:
+        raise UsageError(f"{names[0]} and {names[1]} have no method in common.")
     found = at_lengths(pd.concat(every, names=["pair"]), options["at"], trained)
     if len(every) > 1:
         found["p"] = found.groupby(level="length")["p"].transform(holm)

@@ -20,12 +20,12 @@ from train.results.rows import ANSWERS, DEPTH, ONCE
 Variants = dict[str, tuple[str, str]]  # an extension in the rows of a run -> method, extension
 
 
-def only_table(sweep: SweepResults, metric: str = "loss") -> Table:
-    """Return the table of a sweep that has a metric. Raise UsageError if none has, or several."""
-    found = [table for table in read_tables(sweep) if table.main and table.main[1] == metric]
+def only_table(sweep: SweepResults) -> Table:
+    """Return the table of losses of a sweep. Raise UsageError if there is none, or several."""
+    found = [table for table in read_tables(sweep) if table.main and table.main[1] == "loss"]
     if len(found) != 1:
         several = "Runs in {} differ in data or training length: name a folder whose runs do not."
-        raise UsageError((several if found else "No run in {} has a " + metric + ".").format(sweep.folder))
+        raise UsageError((several if found else "No run in {} has a loss.").format(sweep.folder))
     return found[0]
 
 

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 
 LEVEL = 0.95
 SIGNIFICANT = 0.05
+POWER = 0.8
 FEWEST_DOCUMENTS = 5  # an interval over fewer documents is not given
 GAP = 0.2  # nats per token (or share correct) between two groups of seeds
 
@@ -115,23 +116,23 @@ def holm(p: pd.Series) -> pd.Series:
     return (known * comparisons).cummax().clip(upper=1).reindex(p.index)
 
 
-def verdict(estimates: pd.DataFrame, sign: int, family: str = "length") -> pd.Series:
-    """Return better, worse or not separable, after Holm's correction over the rows of each `family`; missing
+def verdict(estimates: pd.DataFrame, sign: int) -> pd.Series:
+    """Return better, worse or not separable, after Holm's correction over the rows of each length; missing
     where nothing is known. `sign` is -1 if higher is better."""
-    p = estimates.groupby(level=family, group_keys=False)["p"].transform(holm)
+    p = estimates.groupby(level="length", group_keys=False)["p"].transform(holm)
     words = np.where(sign * estimates["value"] < 0, "better", "worse").astype(object)
     words[(p >= SIGNIFICANT).to_numpy()] = "not separable"
     return pd.Series(words, estimates.index).where(p.notna(), None)
 
 
-def smallest_difference(found: Interval, seeds: int, comparisons: int, power: float = 0.8) -> Array:
-    """Return the difference that `seeds` seeds detect with probability `power` at 5 %, corrected (Bonferroni)
+def smallest_difference(found: Interval, seeds: int, comparisons: int) -> Array:
+    """Return the difference that `seeds` seeds detect with probability POWER at 5 %, corrected (Bonferroni)
     for the number of comparisons. More seeds reduce the error due to seeds, but not that due to documents."""
     from scipy.special import nctdtrinc, stdtrit
 
     def multiple(freedom: int) -> float:
         bound = stdtrit(freedom, 1 - SIGNIFICANT / (2 * comparisons))
-        return float(nctdtrinc(freedom, 1 - power, bound))
+        return float(nctdtrinc(freedom, 1 - POWER, bound))
 
     of_seeds = found.error_of_seeds * np.sqrt(found.seeds / seeds)
     of_documents = multiple(max(found.documents - 1, 1)) * found.error_of_documents

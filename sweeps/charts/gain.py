@@ -6,7 +6,7 @@ from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.gain import VERDICTS
 from sweeps.numbers import between, signed, times
-from sweeps.study.copying import copying_gains
+from sweeps.study.copying import copying_gains, share_of
 
 PANEL = """
 width: 190
@@ -53,7 +53,7 @@ def gain_by_length(comparison: Comparison) -> dict[str, Spec]:
 def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
     """Draw a panel for each range of distances to the last occurrence, half way to the longest length."""
     parts = copying_gains(comparison.table, comparison.halfway, comparison.lengths, comparison.tolerance)
-    panels = {f"{name}, {part.share:.0%}": part.gains for name, part in parts.items()}
+    panels = {f"{name}, {share_of(gains):.0%}": gains for name, gains in parts.items()}
     return gain_panels(comparison, panels, "Gain from longer context by how far back a token was last seen")
 
 

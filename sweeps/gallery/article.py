@@ -20,7 +20,7 @@ NOWHERE = "Position enters nowhere: the only information about order comes from 
 
 @dataclass(frozen=True)
 class Article:
-    """What is known of a method without training."""
+    """The text and the picture of a method."""
 
     group: str  # encoding or extension
     row: table.EncodingRow | table.ExtensionRow

@@ -16,7 +16,7 @@ WIDTH = 150  # of table.txt
 
 
 def make(
-    folder: Path, reference: str | None = None, tolerance: float | None = None, into: Path | None = None
+    folder: Path, reference: str | None = None, tolerance: float = TOLERANCE, into: Path | None = None
 ) -> int:
     """Write the report of a folder into it, or into another folder, and print its table.
 
@@ -25,7 +25,7 @@ def make(
     """
     folder, into = Path(folder), Path(into or folder)
     sweep, console = load_sweep(folder), Console(markup=False)  # messages and names hold brackets
-    comparisons = comparisons_of(sweep, reference, TOLERANCE if tolerance is None else tolerance)
+    comparisons = comparisons_of(sweep, reference, tolerance)
     print_report(sweep, comparisons, console)
     write_whole(into / "table.txt", terminal_text(sweep, comparisons, WIDTH))
     drawn = figures(comparisons, [job.name for job in sweep.failures])

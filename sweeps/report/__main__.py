@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from sweeps import command
+from sweeps.gain import TOLERANCE
 from sweeps.report import make
 
 
@@ -14,7 +15,8 @@ def main() -> int:
     parser.add_argument(
         "--tolerance",
         type=float,
-        help="nats per token that a loss may rise by without being called worse (default: 0.02)",
+        default=TOLERANCE,
+        help="nats per token that a loss may rise by without being called worse (default: %(default)s)",
     )
     parser.add_argument(
         "--into", type=Path, metavar="FOLDER", help="write there (default: into the folder itself)"

@@ -66,7 +66,7 @@ def gain_text(gain: "pd.Series | None") -> str:
     return f"{with_interval(gain['value'], gain['low'], gain['high'])} {gain['verdict']}".strip()
 
 
-def gain_rows(evidence: Evidence, encoding: str, extension: str) -> Iterator[list[str]]:
+def gain_cells(evidence: Evidence, encoding: str, extension: str) -> Iterator[list[str]]:
     """Yield a row if a setting has a method: the score at the training length, and the gain at multiples."""
     method, comparison = evidence.method(encoding), evidence.comparison
     label = next((e for e in comparison.gains.index.unique("extension") if is_label(e, extension)), None)

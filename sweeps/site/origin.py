@@ -34,15 +34,14 @@ def host(extension: str) -> str:
 def fits(group: str, name: str) -> str:
     """Return the extensions that fit an encoding, or the encodings that an extension fits."""
     if group == "encoding":
-        return (
-            f"Extensions that fit: {links('extension', [e for e in names('extension') if fits_to(e, name)])}."
-        )
+        fitting = [extension for extension in names("extension") if fits_to(extension, name)]
+        return f"Extensions that fit: {page_links('extension', fitting)}."
     fitting = [encoding for encoding in names("encoding") if fits_to(name, encoding)]
     is_every = len(fitting) == len(names("encoding"))
-    return "Fits every encoding." if is_every else f"Fits {links('encoding', fitting)}."
+    return "Fits every encoding." if is_every else f"Fits {page_links('encoding', fitting)}."
 
 
-def links(group: str, methods: list[str]) -> str:
+def page_links(group: str, methods: list[str]) -> str:
     return ", ".join(f"[`{name}`](../{group}/{name}.md)" for name in methods)
 
 

@@ -1,7 +1,6 @@
 """The gain from longer context by how far back a target could be copied from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,14 +16,6 @@ from train.results.protocols import COPYING
 SHARE = "share"  # the metric: of all targets
 
 
-@dataclass(frozen=True, eq=False)
-class CopyingGains:
-    """The gains of targets whose last occurrence lies in one range of distances."""
-
-    share: float  # of all targets
-    gains: pd.DataFrame  # by method
-
-
 def copying_table(folders: Sequence[Path], options: dict[str, str]) -> str:
     """Return the gain over a window at `times` (4) times the training length: of all targets, then of those
     in each range of distances; after the slash what the range adds to the whole gain."""
@@ -37,20 +28,20 @@ def copying_table(folders: Sequence[Path], options: dict[str, str]) -> str:
     methods, whole, rows = found.index.unique("method"), at_length(found, length), []
     for name in largest_first(whole, methods):
         cells = []
-        for part in parts.values():
-            value = part.gains["value"].get(name)
-            adds = "" if value is None else f" / {signed(value * part.share)}"
-            cells.append(gain_cell(part.gains, name) + adds)
+        for gains in parts.values():
+            adds = (gains["value"] * gains[SHARE]).get(name)
+            cells.append(gain_cell(gains, name) + ("" if adds is None else f" / {signed(adds)}"))
         rows.append([f"`{name}`", gain_cell(whole, name), *cells])
-    heads = ["method", "all targets", *(f"{label}: {part.share:.0%}" for label, part in parts.items())]
+    heads = ["method", "all targets", *(f"{label}: {share_of(gains):.0%}" for label, gains in parts.items())]
     return f"{to_markdown(heads, rows)}\n\nOver a sliding window of the training length alone."
 
 
 def copying_gains(
     table: Table, length: int, ends: Sequence[int], tolerance: float = TOLERANCE
-) -> dict[str, CopyingGains]:
-    """Return the gains at a length for each range of distances up to one of `ends`, and for targets that were
-    not seen before; empty if the protocol `copying` was not evaluated. The control is a window."""
+) -> dict[str, pd.DataFrame]:
+    """Return the gains at a length by method for each range of distances up to one of `ends`, and for targets
+    that were not seen before, with its share of all targets; empty if the protocol `copying` was not
+    evaluated. The control is a window."""
     classes = {
         protocol.removeprefix(f"{COPYING}_"): protocol
         for protocol, metric in table.measured
@@ -74,6 +65,11 @@ def copying_gains(
             plain = whole[whole.index.get_level_values("extension") == "none"]
             found, over = paired_gains(plain, {"window": under_extension(whole, "window")})
             if len(found):
-                gains = judged_gains(found, table.windows, tolerance).assign(over=over)
-                result[label] = CopyingGains(share, gains.droplevel(["extension", "length"]))
+                gains = judged_gains(found, table.windows, tolerance).assign(over=over, share=share)
+                result[label] = gains.droplevel(["extension", "length"])
     return result
+
+
+def share_of(gains: pd.DataFrame) -> float:
+    """Return the share of all targets that a range of distances has."""
+    return float(gains[SHARE].iloc[0])
