@@ -62,7 +62,7 @@ def curves(title: str, series: dict[str, Tensor], across: str = BACK, **look: ob
 
 def scores(method: Encoding, before: Encoding | None = None) -> list[Spec]:
     """Draw what position adds by distance, next to `before` the extension; nothing if it enters nowhere."""
-    enters = table.enters(method.effect_at(Positions.of(8)))
+    enters = table.enters(method.effect_at(Positions.of(8), table.empty_layer(8)))
     if enters == "nowhere":
         return []
     longest = min(LONGEST, method.limit or LONGEST, method.context or LONGEST)
