@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sweeps.charts import KINDS
-from sweeps.drawing.figure import DARK, LIGHT, Figure, Spec, note_missing, panel, static_spec
+from sweeps.drawing.figure import DARK, LIGHT, Figure, Spec, note_missing, static_spec
 from sweeps.drawing.line_rows import COLUMNS, GAP, Axes, curve_rows, limits, name_rows
 from sweeps.drawing.lines import OPTIONAL, line_panels
 from sweeps.report.page import TEXTS
@@ -59,12 +59,6 @@ def test_both_themes_have_every_colour() -> None:
         assert not re.search(r"#[0-9a-f]{6}|scheme:|: (white|black)\b", file.read_text()), file
 
 
-def test_a_description_says_what_is_missing() -> None:
-    assert panel("{width: $width, mark: line}", width=3) == {"width": 3, "mark": "line"}
-    with pytest.raises(KeyError):
-        panel("width: $width")
-
-
 @pytest.mark.parametrize("family", ["", "family"])
 def test_names_do_not_overlap(family: str) -> None:
     crowd = [line(f"m{n}", 4, 4.1, 4.2, 4.3 + 0.001 * n, panel=family) for n in range(12)]
@@ -95,11 +89,6 @@ def test_every_kind_of_figure_has_a_place_on_the_page() -> None:
     assert set(KINDS) < set(TEXTS["parts"])
 
 
-def test_zero_is_in_a_difference() -> None:
-    low, high = limits(table(line("m", 0.2, 0.3, 0.4, 0.5)), True, False)
-    assert low < 0 < 0.5 < high
-
-
 def test_seeds_in_two_groups_are_points() -> None:
     nope = line("nope", 4, 4.5, 4.5, 4.5, least=4, most=[4, 5, 5, 5])
     chart = line_panels(nope.assign(points=[[4.0, 4.0], *[[4.0, 5.0]] * 3]), AXES)
@@ -109,8 +98,10 @@ def test_seeds_in_two_groups_are_points() -> None:
     assert [(float(row["least"]), float(row["most"])) for row in rows(chart, "curve")][-1] == (4, 5)
 
 
-def test_bands_are_inside_the_axis() -> None:
+def test_bands_are_inside_the_axis_and_zero_in_that_of_a_difference() -> None:
     wide = line("pi", 4, 4.1, 4.2, 4.3, least=[3.9, 3, 2, 2.5], most=[4.1, 5, 6, 7], is_whole=True)
     low, high = limits(table(wide, line("yarn", 4, 4, 4, 4)), False, False)
     assert low < 2
     assert high > 7
+    low, high = limits(table(line("m", 0.2, 0.3, 0.4, 0.5)), True, False)
+    assert low < 0 < 0.5 < high

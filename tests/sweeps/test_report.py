@@ -154,9 +154,13 @@ def test_of_trainings_by_other_code_the_newest_counts(tmp_path: Path) -> None:
 def test_a_sweep_of_failures_still_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = make_sweep(tmp_path, ["rope"], seeds=2, failed=["rope-s0", "rope-s1"])
     shutil.rmtree(folder / "rope-s1")
+    killed = "Killed by signal 9, SIGKILL (out of memory?)"  # a line of the process that started the job
+    (folder / "rope-s0/train.log").write_text(f"step 120, loss 4.9\nValueError: ignored\n{killed}\n")
     assert make(folder) == 2
-    assert "rope-s1: not started" in capsys.readouterr().out
-    page = page_of(folder)
+    printed, page = capsys.readouterr().out, page_of(folder)
+    assert "rope-s1: not started" in printed
+    assert f"rope-s0: {killed}" in printed
+    assert killed in page
     assert "no job has results" in page
     assert "1 of 2 jobs have no results yet: rope-s1" in page
     assert "1 of 2 jobs failed: rope-s0" in page
@@ -257,31 +261,12 @@ def test_runs_that_cannot_be_read_are_left_out_and_reported(
     assert sum(run.encoding == "alibi" for run in sweep.runs) == len(DAMAGE) + 1
 
 
-def test_scores_of_no_length_are_not_used(tmp_path: Path) -> None:
-    folder = make_sweep(tmp_path, ["rope"], seeds=2, **SMALL)
-    file = folder / "rope-s1/documents.npz"
-    np.savez(file, **dict(np.load(file)) | {"none|same_tokens|far": np.ones(24)})
-    vouch(folder)
-    assert comparison_of(folder).table.over == "seeds and documents"
-
-
 @pytest.mark.parametrize("content", [b"{", b'{"run": "rope"}'])
 def test_a_damaged_diagnosis_is_reported(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "diagnostics.json").write_bytes(content)
     (found,) = diagnoses([tmp_path])
     assert found.figures == []
     assert "diagnostics.json is damaged: delete it, or diagnose the run again." in found.sentences[0]
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_a_killed_job_is_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its log says so: the process that started it adds the line."""
-    folder = make_sweep(tmp_path, ["rope", "alibi"], seeds=1, failed=["alibi-s0"], **SMALL)
-    log = "step 120, loss 4.9\nValueError: ignored\nKilled by signal 9, SIGKILL (out of memory?)\n"
-    (folder / "alibi-s0/train.log").write_text(log)
-    assert make(folder) == 1
-    assert "alibi-s0: Killed by signal 9, SIGKILL (out of memory?)" in capsys.readouterr().out
-    assert "Killed by signal 9, SIGKILL (out of memory?)" in page_of(folder)
 
 
 @pytest.mark.usefixtures("undrawn")
