@@ -57,12 +57,17 @@ def scaling(rope_type: str, **more: Any) -> Callable[[Case], dict[str, Any] | No
         if "ramp" in case.settings or "log_n" in case.settings:
             return None  # has no name there
         given = {key: case.settings[key] for key in ("truncate",) if key in case.settings}
+        given |= partial_factor(case)
         theta = case.settings.get("base", 10_000.0)
         length = {"original_max_position_embeddings": case.trained_length}
         length = length if rope_type in ("yarn", "llama3", "longrope") else {}
         return {"rope_type": rope_type, "rope_theta": theta, "factor": case.factor} | length | more | given
 
     return parameters
+
+
+def partial_factor(case: Case) -> dict[str, Any]:
+    return {"partial_rotary_factor": case.settings["partial"]} if "partial" in case.settings else {}
 
 
 def dynamic(case: Case) -> dict[str, Any] | None:
@@ -83,6 +88,8 @@ def extension(name: str, formula: Formula, *more: Case, **about: Any) -> Method:
 TWELVE = Case("twelve heads, no power of two", SHORT, heads=12)
 BOTH = Case("keys ahead are visible", SHORT, causal=False)
 T5_BOTH = Case("keys ahead are visible", SHORT, {"reach": 32}, causal=False)
+
+PARTIAL = Case("three quarters of the features turn", LONG, {"partial": 0.75})
 
 METHODS = (
     trained("nope", biases.nope),
@@ -147,7 +154,7 @@ METHODS = (
     trained("xpos", rotary.xpos),
     trained("pope", rotary.pope),
     trained("scale_invariant", rotary.scale_invariant),
-    extension("pi", scaled.pi, *published(*LLAMA),
+    extension("pi", scaled.pi, *published(*LLAMA), PARTIAL,
               rope_parameters=scaling("linear")),
     extension("ntk", scaled.ntk,
               *published(*LLAMA)),
@@ -166,7 +173,7 @@ METHODS = (
     extension(
         "yarn", scaled.yarn, *published(*LLAMA, "gpt-oss, 32 times longer"),
         Case("the ramp runs over turns, as in the paper", LONG, {"ramp": "rotations"}),
-        Case("with logits that grow by log n", LONG, {"log_n": True}),
+        Case("with logits that grow by log n", LONG, {"log_n": True}), PARTIAL,
         rope_parameters=scaling("yarn"),
         differs=("The paper's ramp runs over the turns of a pair; all released code runs it over the index.",
                  "transformers 5.23.0 ignores truncate: false where rope_parameters is nested by layer type.",
@@ -174,18 +181,19 @@ METHODS = (
     ),
     extension("ntk_mixed", scaled.ntk_mixed, *published(*LLAMA)),
     extension(
-        "llama3", scaled.llama3, *published(*LLAMA),
+        "llama3", scaled.llama3, *published(*LLAMA), PARTIAL,
         rope_parameters=scaling("llama3", low_freq_factor=1.0, high_freq_factor=4.0),
         differs=("ik_llama.cpp (pull request 2291), mlxcel (issue 1355) and others parsed these settings and "
                  "did not apply them.",),
     ),
     extension(
         "longrope", scaled.longrope,
-        Case("divisors are given", LONG, {"factors": [1 + f / 4 for f in range(8)]}),
+        Case("divisors are given", LONG, {"factors": [1 + f / 4 for f in range(8)]}), PARTIAL,
         rope_parameters=lambda case: {
             "rope_type": "longrope", "rope_theta": 10_000.0, "factor": case.factor,
-            "original_max_position_embeddings": case.trained_length, "short_factor": [1.0] * 8,
-            "long_factor": scaled.divisors(case),
+            "original_max_position_embeddings": case.trained_length,
+            "short_factor": [1.0] * len(scaled.divisors(case)), "long_factor": scaled.divisors(case),
+            **partial_factor(case),
         },
         differs=("transformers chooses the divisors by the length of the call, vLLM by the longest possible "
                  "one, llama.cpp by what was allocated.",),

@@ -8,13 +8,17 @@ from tests.vectors.case import Case, Numbers, Row
 from tests.vectors.rotary import BASE, geometric, rotated, turned
 
 
+def rotary_width(case: Case) -> int:
+    return round(case.settings.get("partial", 1.0) * case.head_width)
+
+
 def plain(case: Case) -> Row:
-    return geometric(case.head_width, case.settings.get("base", BASE))
+    return geometric(rotary_width(case), case.settings.get("base", BASE))
 
 
 def ramp(case: Case, fast: float, slow: float, truncate: bool = True) -> Row:
     """Return how far each pair is interpolated, along a ramp over its index."""
-    width, base = case.head_width, case.settings.get("base", BASE)
+    width, base = rotary_width(case), case.settings.get("base", BASE)
 
     def index(turns: float) -> float:
         return width * math.log(case.trained_length / (turns * 2 * math.pi)) / (2 * math.log(base))
@@ -41,7 +45,7 @@ def interpolated(case: Case) -> Row:
 
 
 def larger_base(case: Case, growth: float) -> Row:
-    width, base = case.head_width, case.settings.get("base", BASE)
+    width, base = rotary_width(case), case.settings.get("base", BASE)
     return geometric(width, base * growth ** (width / (width - 2)))
 
 

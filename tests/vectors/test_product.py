@@ -43,9 +43,10 @@ def built(name: str, case: Case) -> Encoding:
         "heads": case.heads, "head_width": case.head_width, "width": case.width, "depth": 1,
         "length": case.trained_length,
     }  # fmt: skip
-    settings = {key: value for key, value in case.settings.items() if key != "base"}
+    of_rope = {"base": 10_000.0, "partial": 1.0}
+    settings = {key: value for key, value in case.settings.items() if key not in of_rope}
     if BY_NAME[name].is_extension:
-        plain = load("rope", **shape, base=case.settings.get("base", 10_000.0))
+        plain = load("rope", **shape, **{key: case.settings.get(key, of_rope[key]) for key in of_rope})
         return extend(name, plain, **settings)
     encoding = load(name, **shape, **dict(case.settings))
     target = members(encoding)[0]
