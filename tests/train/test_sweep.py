@@ -11,7 +11,9 @@ import pytest
 from tests.composing import composed
 from tests.processes import run_forked
 from tests.train.conftest import ROOT, call, command
+from train.launch.resources import Share
 from train.launch.sweep import Job, write_index
+from train.launch.worker import run_worker
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +54,15 @@ def test_two_processes_a_job(small: list[str], tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("o/wandb/offline-run-*"))) == 2
     assert "(1 of 2, about " in done.stdout
     assert (tmp_path / "sweep" / "report.html").exists()
+
+
+def test_a_job_that_changed_while_it_was_queued_is_refused(small: list[str], tmp_path: Path) -> None:
+    job = Job(composed(*small), small, tmp_path / "run", "01234567")
+    assert run_forked(run_worker, job, Share(1)).returncode == 2
+    log = (tmp_path / "run/train.log").read_text()
+    assert (
+        log == "yardstick: Settings, code or data changed since this job was queued: start the sweep again.\n"
+    )
 
 
 def sweep_jobs(folder: Path, *commands: str) -> list[str]:

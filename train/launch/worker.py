@@ -5,7 +5,7 @@ import runpy
 import sys
 
 from conf.errors import UsageError
-from train.config.compose import quoted
+from train.config.compose import compose_config, quoted
 from train.config.run_id import run_id_of
 from train.errors import command_line
 from train.launch.resources import Share, cores
@@ -36,8 +36,11 @@ def run_worker(job: Job, share: Share) -> None:
         os.environ["SLURM_JOB_NAME"] = "interactive"
     try:
         with command_line():
-            if run_id_of(job.config) != job.id:
-                raise UsageError("Code or data changed since this job was queued: start the sweep again.")
+            name = "evaluate" if job.config.run else "config"
+            if run_id_of(compose_config(*job.overrides, name=name)) != job.id:
+                raise UsageError(
+                    "Settings, code or data changed since this job was queued: start the sweep again."
+                )
         runpy.run_module("yardstick", run_name="__main__", alter_sys=True)
     except SystemExit as left:
         if not is_submitted or int(left.code or 0) >= SIGNALLED:
