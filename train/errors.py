@@ -109,6 +109,8 @@ def of_hydra(error: BaseException) -> str:
     text = str(error).partition("\n")[0].rstrip(".")
     if text.startswith("Ambiguous value"):
         return f"{text.split()[-1]} are several values: choose one, or add -m to run each."
+    if text.startswith("BasicSweeper does not support"):
+        return "A range such as interval(1,2) is for a sweeper that searches: add hydra/sweeper=optuna."
     setting = cause_of(error, OmegaConfBaseException)
     if setting is None:
         return f"{text}."

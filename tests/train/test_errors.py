@@ -34,6 +34,7 @@ optimizer._target_=os.system | should be a class of torch.optim
 optimizer._target_=torch.optim.Rprop | torch.optim.Rprop has no weight decay: add optimizer.weight_decay=0.
 model.vocab=' | model.vocab=' should be a setting such as key=value
 encoding=(rope | encoding
+-m optimizer.learning_rate=interval(1e-4,1e-2) | is for a sweeper that searches: add hydra/sweeper=optuna.
 seed=1,2 | 'seed=1,2' are several values: choose one, or add -m to run each.
 batch=${{nothing}} | batch cannot be resolved
 evaluation.lengths=[8,16 | evaluation.lengths=[8,16 should be a setting such as key=value
