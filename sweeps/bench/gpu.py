@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ TOKENS = 16_384  # of a step
 VALUE_HEADS = 4  # the reference keeps several tensors of heads x T x T for its gradients
 PEAK = 989e12  # operations of an H100 in bfloat16 a second
 Record = dict[str, Any]
+Tensors = tuple[str, list[Tensor]]  # the kernel; its output and the gradients
 
 
 class GpuOptions(Section):
@@ -83,15 +85,17 @@ def measure_steps(options: GpuOptions) -> Iterator[Record]:
                     block.compile()
             reset_peak_memory()
             before = counters["stats"]["unique_graphs"]
-            seconds = attempt(median_times, {"": step}, options.rounds)
+            useful = operations(model, batch, shape["length"])
+            spent = attempt(partial(step_time, step, options.rounds, useful))
             graphs = counters["stats"]["unique_graphs"] - before
             record: Record = {"kind": "step", "encoding": name, "compiled": is_compiled, "graphs": graphs}
-            record["peak_memory"] = peak_memory()
-            if isinstance(seconds, str):
-                yield record | {"error": seconds}
-            else:
-                share = operations(model, batch, shape["length"]) / seconds[""] / PEAK
-                yield record | {"seconds": seconds[""], "share_of_peak": share}
+            yield record | {"peak_memory": peak_memory()} | spent
+
+
+def step_time(step: Callable[[], None], rounds: int, useful: float) -> Record:
+    """Return the seconds of a step, and the share of the peak that its useful operations reach."""
+    seconds = median_times({"step": step}, rounds)["step"]
+    return {"seconds": seconds, "share_of_peak": useful / seconds / PEAK}
 
 
 def operations(model: GPT, batch: int, length: int) -> float:
@@ -110,16 +114,16 @@ def measure_errors(options: GpuOptions) -> Iterator[Record]:
             encoding = load(name, **shape).to(device())
             if length > (encoding.limit or length):
                 continue
-            exact = attempt(tensors, encoding, shape, length, torch.float32, "reference")
+            run = partial(tensors, encoding, shape, length)
+            exact = cache(partial(run, torch.float32, "reference"))
             for dtype in (torch.float32, torch.bfloat16):
-                found = attempt(tensors, encoding, shape, length, dtype, "auto")
                 about = {"kind": "values", "encoding": name, "tokens": length, "dtype": str(dtype)}
-                yield about | errors(found, exact)
+                yield about | attempt(partial(errors, partial(run, dtype, "auto"), exact))
 
 
 def tensors(
     encoding: Encoding, shape: dict[str, int], length: int, dtype: torch.dtype, kernel: str
-) -> tuple[str, list[Tensor | None]]:
+) -> Tensors:
     """Return the name of the kernel, the output, and the gradients of q, k, v and all parameters."""
     draw = torch.Generator(device()).manual_seed(1)
     sizes = [(1, shape["heads"], length, shape["head_width"])] * 4 + [(1, length, shape["width"])]
@@ -129,27 +133,25 @@ def tensors(
     plan = Plan(encoding.effect_at(Positions.of(length, device()), Layer(x, q, k, v)))
     y = attend(q, k, v, plan, kernel)
     wanted = [*leaves, *encoding.parameters()]
-    gradients = torch.autograd.grad((y.float() * weight.float()).sum(), wanted, allow_unused=True)
+    gradients = torch.autograd.grad((y.float() * weight.float()).sum(), wanted, materialize_grads=True)
     return choose(q, plan) if kernel == "auto" else kernel, [y, *gradients]
 
 
-def errors(found: Any, exact: Any) -> Record:
-    """Return the kernel and the relative errors of the output and of the worst gradient; or what failed."""
-    if failures := [text for text in (found, exact) if isinstance(text, str)]:
-        return {"error": failures[0]}
-    every = zip(found[1], exact[1], strict=True)
-    pairs = [(a.detach().float(), b.detach()) for a, b in every if b is not None]
+def errors(found: Callable[[], Tensors], exact: Callable[[], Tensors]) -> Record:
+    """Return the kernel and the relative errors of the output and of the worst gradient."""
+    kernel, values = found()
+    pairs = [(a.detach().float(), b.detach()) for a, b in zip(values, exact()[1], strict=True)]
     largest = max(float(b.norm()) for _, b in pairs[1:])
     output, *gradients = (float((a - b).norm()) / max(float(b.norm()), 1e-3 * largest) for a, b in pairs)
-    return {"kernel": found[0], "output": output, "gradient": max(gradients)}
+    return {"kernel": kernel, "output": output, "gradient": max(gradients)}
 
 
-def attempt(call: Callable[..., Any], *given: Any) -> Any:
-    """Return the result of a call, or what went wrong in one line: the other measurements go on."""
+def attempt(measure: Callable[[], Record]) -> Record:
+    """Return a measurement, or what went wrong in one line: the other measurements go on."""
     try:
-        return call(*given)
+        return measure()
     except Exception as error:  # compilers raise classes of their own
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"}
 
 
 if __name__ == "__main__":

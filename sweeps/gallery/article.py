@@ -16,6 +16,7 @@ from sweeps.gallery.charts import bends, maps, scores
 
 EQUATION = re.compile(r"\n*Equation: (.+?)(?:\n\n|$)", re.DOTALL)
 NOWHERE = "Position enters nowhere: the only information about order comes from the causal mask."
+VALUES = "Position changes what is read from a token; nothing is added to the logits."
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def encoding_article(row: table.EncodingRow) -> Article:
     drawn = scores(load(row.name, **SHAPE))
     relative = "Relative" if row.relative else "Not relative"
     facts = f"Enters: {row.enters}. Parameters: {row.parameters:,}. {relative}."
-    return article("encoding", row, facts, [*drawn, *maps(row.name)], "" if drawn else NOWHERE)
+    silent = "" if drawn else VALUES if row.enters == "values" else NOWHERE
+    return article("encoding", row, facts, [*drawn, *maps(row.name)], silent)
 
 
 def extension_article(row: table.ExtensionRow) -> Article:

@@ -61,9 +61,9 @@ def curves(title: str, series: dict[str, Tensor], across: str = BACK, **look: ob
 
 
 def scores(method: Encoding, before: Encoding | None = None) -> list[Spec]:
-    """Draw what position adds by distance, next to `before` the extension; nothing if it enters nowhere."""
+    """Draw what position adds by distance, next to `before` the extension; nothing if logits have none."""
     enters = table.enters(method.effect_at(Positions.of(8), table.empty_layer(8)))
-    if enters == "nowhere":
+    if enters in ("nowhere", "values"):
         return []
     longest = min(LONGEST, method.limit or LONGEST, method.context or LONGEST)
     is_embedding = "embedding" in enters
