@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from sweeps import command
-from sweeps.gain import GAINS, LOSES, method_gains, under_extension
+from sweeps.gain import GAINS, LOSES, method_gains
 from sweeps.numbers import number, times, to_markdown, with_interval
 from sweeps.read_tables import read_tables
 from sweeps.results import load_sweep
 from sweeps.statistics import estimate
-from sweeps.table import Table
+from sweeps.table import Table, rows_where
 from train.public import audit as static
 from train.results.protocols import KEY_TOKENS
 from train.results.rows import ANSWERS, DEPTH
@@ -36,7 +36,7 @@ DRAWS = 2000  # of documents, for the interval of a length
 
 def losses_by_length(table: Table, extension: str = "none") -> pd.DataFrame:
     """Return the losses of a checkpoint under an extension, by length (rows) and document (columns)."""
-    sample = under_extension(table.sample("same_tokens", "loss"), extension)
+    sample = rows_where(table.sample("same_tokens", "loss"), extension=extension)
     return sample.dropna().droplevel(["method", "seed"]).sort_index()
 
 
@@ -102,7 +102,7 @@ def length_table(table: Table) -> str:
     steps = paired_change(table, every.diff().iloc[1:])
     rows = [[f"{n:,}", number(float(value))] for n, value in paired_change(table, every)["value"].items()]
     changes = ["", *(with_interval(row["value"], row["low"], row["high"]) for _, row in steps.iterrows())]
-    of_keys = under_extension(table.value(KEY_TOKENS, "loss"), "none").droplevel(["method", "seed"])
+    of_keys = rows_where(table.value(KEY_TOKENS, "loss"), extension="none").droplevel(["method", "seed"])
     keys = ["" if np.isnan(value) else number(value) for value in of_keys.reindex(every.index)]
     cells = [[*row, text, key] for row, text, key in zip(rows, changes, keys, strict=True)]
     return to_markdown(["tokens", "loss", "change", "loss of key tokens"], cells)

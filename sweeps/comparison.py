@@ -13,7 +13,7 @@ from sweeps.ranking import Ranking
 from sweeps.read_tables import read_tables
 from sweeps.results import SweepResults
 from sweeps.statistics import estimate, is_bimodal, verdict
-from sweeps.table import COSTS, variant_name
+from sweeps.table import COSTS, rows_where, variant_name
 from train.results.protocols import PROTOCOLS, is_partial
 from train.results.rows import ANSWERS, CHANCE, ONCE
 
@@ -110,8 +110,7 @@ class Comparison(Ranking):
 
     def cost(self, name: str, metric: str) -> float | None:
         """Return a measurement of a method's training, the mean over seeds."""
-        values = self.table.value(ONCE, metric)
-        known = values[values.index.get_level_values("method") == name].dropna()
+        known = rows_where(self.table.value(ONCE, metric), method=name).dropna()
         return float(known.mean()) if len(known) else None
 
     @cached_property

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sweeps.statistics import estimate, holm
-from sweeps.table import Table
+from sweeps.table import Table, rows_where
 from train.results.gain import EVERYTHING, FAIR_CONTROLS, FAIR_CONTROLS_OF_ANSWERS, control_names, gain
 from train.results.rows import ANSWERS
 
@@ -30,7 +30,7 @@ def gain_samples(table: Table, among: Collection[str] = (*FAIR_CONTROLS,)) -> tu
     lengths, extensions = (everything.index.get_level_values(name) for name in ("length", "extension"))
     everything = everything[(lengths > table.trained) & ~extensions.isin([*FAIR_CONTROLS, "temperature"])]
     controls = {
-        name: under_extension(table.sample(where, metric), extension)
+        name: rows_where(table.sample(where, metric), extension=extension)
         for name, (where, extension) in places.items()
         if name in among
     }
@@ -86,11 +86,6 @@ def method_gains(
         columns = ["value", "low", "high", "p", "seeds", "verdict", "p_holm", "over"]
         return pd.DataFrame(columns=columns, index=over.index)
     return judged_gains(samples, table.windows, tolerance).assign(over=over)
-
-
-def under_extension(sample: pd.DataFrame, extension: str) -> pd.DataFrame:
-    """Return the rows of a sample under an extension, by method, length and seed."""
-    return sample[sample.index.get_level_values("extension") == extension].droplevel("extension")
 
 
 def mean(sample: pd.DataFrame) -> pd.DataFrame:

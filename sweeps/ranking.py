@@ -5,10 +5,9 @@ from functools import cached_property
 
 import pandas as pd
 
-from sweeps.gain import under_extension
 from sweeps.methods import family, family_place, is_window
 from sweeps.statistics import estimate
-from sweeps.table import HIGHER_IS_BETTER, Table
+from sweeps.table import HIGHER_IS_BETTER, Table, rows_where
 
 WINDOW = "window"
 
@@ -50,7 +49,7 @@ class Ranking:
     @cached_property
     def plain(self) -> pd.DataFrame:
         """Return those of methods without extension, by method, length and seed."""
-        return under_extension(self.sample, "none")
+        return rows_where(self.sample, extension="none")
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -96,7 +95,7 @@ class Ranking:
         window changes nothing. They are no rivals of the others."""
         methods = self.means.xs("none", level="extension").index.unique("method")
         found = {name for name in methods if is_window(name, self.table.members[name][0])}
-        change = under_extension(self.sample, WINDOW).mean(axis=1) - self.plain.mean(axis=1)
+        change = rows_where(self.sample, extension=WINDOW).mean(axis=1) - self.plain.mean(axis=1)
         known = change.abs().dropna().groupby(level="method").agg(["max", "size"])
         several = len(self.lengths) > 1 and self.metric == "loss"
         unchanged = known[(known["max"] < 1e-5) & (known["size"] >= len(self.lengths))]

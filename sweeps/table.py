@@ -67,12 +67,13 @@ class Table:
 
     def value(self, protocol: str, metric: str) -> pd.Series:
         """Return the values of a protocol and a metric by method, extension, length and seed."""
-        return select(self.values, protocol, metric)
+        return rows_where(self.values, protocol=protocol, metric=metric)
 
     def sample(self, protocol: str, metric: str) -> pd.DataFrame:
         """Return the scores by method, extension, length and seed (rows) and by document (columns). Without
         scores of every document that agree with the values, there is one column, the value."""
-        values, scores = (select(part, protocol, metric) for part in (self.values, self.scores))
+        values = self.value(protocol, metric)
+        scores = rows_where(self.scores, protocol=protocol, metric=metric)
         if not len(scores):
             return values.to_frame(-1)
         return scores.reindex(values.index[values.notna()]).reindex(values.index)
@@ -88,11 +89,11 @@ class Table:
         return " and ".join(name for name, enough in is_enough.items() if enough)
 
 
-def select(part: Any, protocol: str, metric: str) -> Any:
-    """Return the rows of a protocol and a metric, by method, extension, length and seed."""
-    levels = part.index.get_level_values
-    chosen = (levels("protocol") == protocol) & (levels("metric") == metric)
-    return part[chosen].droplevel(["protocol", "metric"])
+def rows_where(part: Any, **levels: object) -> Any:
+    """Return the rows that have these values in levels of the index, without those levels; maybe none."""
+    for level, value in levels.items():
+        part = part[part.index.get_level_values(level) == value].droplevel(level)
+    return part
 
 
 def variant_name(method: str, extension: str) -> str:

@@ -9,9 +9,9 @@ from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Spec
 from sweeps.drawing.line_rows import Axes
 from sweeps.drawing.lines import line_panels
-from sweeps.gain import under_extension
 from sweeps.numbers import plural
 from sweeps.statistics import estimate
+from sweeps.table import rows_where
 from train.results.gain import FAIR_CONTROLS
 from train.results.protocols import BY_POSITION
 from train.results.rows import DEPTH
@@ -34,7 +34,7 @@ def by_position(comparison: Comparison) -> dict[str, Spec]:
 
 def views(comparison: Comparison, protocol: str, metric: str) -> Iterator[tuple[str, Spec]]:
     """Yield a metric as it is; losses and the ranking metric also as changes and differences."""
-    sample = under_extension(comparison.table.sample(protocol, metric), "none")
+    sample = rows_where(comparison.table.sample(protocol, metric), extension="none")
     if not np.isfinite(sample).all(axis=1).any():
         return
     place, noun, y = (protocol, metric), metric.replace("_", " "), unit(metric)
@@ -110,7 +110,6 @@ def controls(comparison: Comparison) -> Iterator[pd.Series]:
     places = {control: (comparison.protocol, control) for control in CONTROLS}
     places |= FAIR_CONTROLS if comparison.metric == "loss" else {}
     for control, (protocol, extension) in places.items():
-        values = comparison.table.value(protocol, comparison.metric)
-        values = values[values.index.get_level_values("extension") == extension]
+        values = rows_where(comparison.table.value(protocol, comparison.metric), extension=extension)
         if np.isfinite(values).any():
             yield values.groupby(level=["method", "length"]).mean().rename(control)

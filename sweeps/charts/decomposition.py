@@ -16,10 +16,10 @@ import pandas as pd
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.drawing.line_rows import COLUMNS, limits
-from sweeps.gain import mean, under_extension
+from sweeps.gain import mean
 from sweeps.numbers import signed, times
 from sweeps.statistics import estimate
-from sweeps.table import Table
+from sweeps.table import Table, rows_where
 
 EARLY, DISTANCES, POSITIONS = "early tokens", "trained distances", "untrained positions"
 PAST = "past the training length"  # the last two, without the window control
@@ -64,9 +64,9 @@ def decompose(table: Table) -> pd.DataFrame:
 
     def losses(sample: pd.DataFrame, extension: str, index: pd.Index) -> pd.DataFrame:
         """Return losses by method and seed at each place of `index`, or at the training length."""
-        return under_extension(sample, extension).reindex(index).set_axis(c.index)
+        return rows_where(sample, extension=extension).reindex(index).set_axis(c.index)
 
-    c = under_extension(same, "none")
+    c = rows_where(same, extension="none")
     c = c[c.index.get_level_values("length") > trained]
     home = pd.MultiIndex.from_tuples([(m, trained, s) for m, _, s in c.index], names=c.index.names)
     a, w = losses(same, "none", home), losses(same, "window", c.index)

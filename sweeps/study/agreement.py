@@ -14,7 +14,7 @@ import pandas as pd
 from sweeps.gain import GAINS, gain_samples, method_gains
 from sweeps.numbers import MISSING, number, to_markdown
 from sweeps.study.gains import read_table_of
-from sweeps.table import Table
+from sweeps.table import Table, rows_where
 
 FEWEST = 5  # methods that two scales must share
 HEADS = ["from", "methods", "gain: tau", "by seed", "gainers", "among gainers: tau", "loss at L: tau"]
@@ -33,10 +33,9 @@ def agreement(table: Table, last: Table, multiple: int) -> list[str]:
     """Return what a scale says of the last: one line of the table, without its name."""
     gains, losses = [], []
     for each in (table, last):
-        sample = gain_samples(each)[0].xs("none", level="extension")
-        gains.append(sample[sample.index.get_level_values("length") == multiple * each.trained])
-        sample = each.sample("same_tokens", "loss")
-        losses.append(sample.xs(("none", each.trained), level=("extension", "length")))
+        gain, loss = gain_samples(each)[0], each.sample("same_tokens", "loss")
+        gains.append(rows_where(gain, extension="none", length=multiple * each.trained))
+        losses.append(rows_where(loss, extension="none", length=each.trained))
     shared = set.intersection(*({*sample.index.unique("method")} for sample in gains))
     verdicts = method_gains(last)["verdict"]
     gainers = {name for name in shared if verdicts.get((name, "none", multiple * last.trained)) == GAINS}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 
 from conf.errors import UsageError
-from sweeps.gain import TOLERANCE, judged_gains, method_gains, paired_gains, under_extension
+from sweeps.gain import TOLERANCE, judged_gains, method_gains, paired_gains
 from sweeps.numbers import signed, to_markdown
-from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
-from sweeps.table import Table
+from sweeps.study.gains import gain_cell, largest_first, read_table_of
+from sweeps.table import Table, rows_where
 from train.results.protocols import COPYING
 
 SHARE = "share"  # the metric: of all targets
@@ -25,7 +25,7 @@ def copying_table(folders: Sequence[Path], options: dict[str, str]) -> str:
     if not parts:
         raise UsageError(f"Nothing was evaluated under copying at {length} tokens: add it to the protocols.")
     found = method_gains(table, ["window"]).xs("none", level="extension")
-    methods, whole, rows = found.index.unique("method"), at_length(found, length), []
+    methods, whole, rows = found.index.unique("method"), rows_where(found, length=length), []
     for name in largest_first(whole, methods):
         cells = []
         for gains in parts.values():
@@ -61,9 +61,9 @@ def copying_gains(
         samples = [weight * table.sample(protocol, "loss") for protocol, weight in weights.items()]
         if samples:
             whole = sum(samples[1:], samples[0])
-            whole = whole[whole.index.get_level_values("length") == length]
-            plain = whole[whole.index.get_level_values("extension") == "none"]
-            found, over = paired_gains(plain, {"window": under_extension(whole, "window")})
+            whole = whole.query("length == @length")
+            plain = whole.query("extension == 'none'")
+            found, over = paired_gains(plain, {"window": rows_where(whole, extension="window")})
             if len(found):
                 gains = judged_gains(found, table.windows, tolerance).assign(over=over, share=share)
                 result[label] = gains.droplevel(["extension", "length"])

@@ -13,7 +13,7 @@ from sweeps.numbers import number, times, to_markdown, with_interval
 from sweeps.read_tables import only_table
 from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT
-from sweeps.table import Table
+from sweeps.table import Table, rows_where
 
 
 def read_table_of(folder: Path) -> Table:
@@ -32,7 +32,7 @@ def gain_table(folders: Sequence[Path], options: dict[str, str]) -> str:
     lengths = sorted(found.index.unique("length"))
     losses = comparison.means.xs("none", level="extension")
     rows = []
-    for name in largest_first(at_length(found, comparison.halfway), comparison.names):
+    for name in largest_first(rows_where(found, length=comparison.halfway), comparison.names):
         home, cells = losses.loc[(name, trained)], [gain_cell(found, (name, length)) for length in lengths]
         rows.append([f"`{name}`", str(int(home["seeds"])), number(home["value"]), *cells])
     heads = ["method", "seeds", f"loss at {trained}", *(times(int(n), trained) for n in lengths)]
@@ -67,11 +67,6 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
         if sum(name in part.index for part in columns.values()) > 1
     ]
     return f"{to_markdown(['method', *columns], rows)}\n\nOver {' and '.join(sorted(shared))}."
-
-
-def at_length(found: pd.DataFrame, length: int) -> pd.DataFrame:
-    """Return the rows of a length, without that level of the index."""
-    return found[found.index.get_level_values("length") == length].droplevel("length")
 
 
 def largest_first(found: pd.DataFrame, names: Sequence[str]) -> list[str]:

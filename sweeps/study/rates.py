@@ -15,8 +15,8 @@ from sweeps.gain import gain_samples, judged_gains
 from sweeps.numbers import times, to_markdown
 from sweeps.read_tables import read_table
 from sweeps.runs import FinishedRun
-from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
-from sweeps.table import Table
+from sweeps.study.gains import gain_cell, largest_first, read_table_of
+from sweeps.table import Table, rows_where
 
 RATE = "optimizer.learning_rate"
 
@@ -34,7 +34,7 @@ def rate_table(folders: Sequence[Path], options: dict[str, str]) -> str:
     heads += [f"{times(int(n), first.trained)}, first rate" for n in lengths]
     rows = [
         [f"`{name}`", chosen[name], *(gain_cell(part, (name, n)) for part in (best, plain) for n in lengths)]
-        for name in largest_first(at_length(best, lengths[0]), sorted(chosen))
+        for name in largest_first(rows_where(best, length=lengths[0]), sorted(chosen))
     ]
     return to_markdown(heads, rows)
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from sweeps.comparison import Comparison
 from sweeps.numbers import list_text, number, plural
-from sweeps.table import select, variant_name
+from sweeps.table import rows_where, variant_name
 from train.results.rows import ANSWERS
 from train.results.run_folder import OUT_OF_MEMORY
 
@@ -92,8 +92,9 @@ def gaps(comparison: Comparison) -> dict[str, dict[str, list[int]]]:
     full = {key[:2] + key[4:5] for key in table.values.index[is_full]}
     for method, extension, length in sorted(full):
         found[FULL].setdefault(variant_name(method, extension), []).append(length)
+    main = {"extension": "none", "protocol": comparison.protocol, "metric": comparison.metric}
     values, undefined = (
-        select(part, *comparison.main).xs("none", level="extension").groupby(level=["method", "length"]).max()
+        rows_where(part, **main).groupby(level=["method", "length"]).max()
         for part in (table.values, table.undefined)
     )  # a value is nan if no seed has one
     for method in values.index.unique("method"):
