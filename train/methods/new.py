@@ -5,12 +5,14 @@ yardstick new my_bias to=methods
 
 import re
 import sys
+from contextlib import ExitStack
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
 
 from conf.choices import files
 from conf.errors import UsageError
+from data.cache import atomic_write
 from train.errors import command_line
 
 EXAMPLE = Path(__file__).parent / "example"
@@ -31,9 +33,11 @@ def write_method(name: str, folder: Path) -> list[Path]:
         contents[folder / str(file.relative_to(EXAMPLE)).replace("my_bias", name)] = text
     if taken := next((file for file in contents if file.exists()), None):
         raise UsageError(f"{taken} exists already: choose another name, or another folder, to=...")
-    for file, text in contents.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+    with ExitStack() as whole:  # all of them, or none
+        for file, text in contents.items():
+            out = whole.enter_context(atomic_write(file))
+            out.write(text.encode())
+            out.flush()
     return list(contents)
 
 

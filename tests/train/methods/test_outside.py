@@ -1,5 +1,7 @@
 """A method outside the repository, in the folder that `yardstick new` writes, works like ours."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.train.conftest import FEW, SMALL, call
+from train.methods.new import write_method
 from train.paths import ROOT
 
 
@@ -15,6 +18,20 @@ def methods(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outside") / "methods"
     call("my_bias", f"to={folder}", module="train.methods.new")
     return folder
+
+
+def test_a_full_disk_leaves_no_part_of_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which the next attempt would say that it exists."""
+
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            write_method("my_bias", tmp_path)
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(write_method("my_bias", tmp_path)) == 3
 
 
 @pytest.mark.slow
