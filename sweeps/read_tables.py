@@ -14,6 +14,7 @@ from sweeps.methods import extension_names, method_names
 from sweeps.results import SweepResults
 from sweeps.runs import FinishedRun
 from sweeps.table import COSTS, INDEX, Table
+from train.results.gain import FAIR_CONTROLS
 from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, DEPTH, ONCE
 
@@ -157,12 +158,26 @@ def merge_equal_methods(table: Table) -> Table:
         return part.drop(dropped, level="method").rename(index=names, level="method").sort_index()
 
     same = "In this model they are the same function, with identical scores"
+    table = replace(table, notes=[*table.notes, *equal_extensions(table.scores)])
     return table if not names else replace(
         table,
         values=merge(table.values), scores=merge(table.scores), undefined=merge(table.undefined),
         members={names.get(n, n): runs for n, runs in table.members.items() if n not in dropped},
         notes=[*table.notes, *(f"{name}: {same}." for name in names.values())],
     )  # fmt: skip
+
+
+def equal_extensions(scores: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on extensions of a method whose losses are all equal."""
+    losses = scores[scores.index.get_level_values("metric") == "loss"]
+    losses = losses.droplevel("metric").drop(list(FAIR_CONTROLS), level="extension", errors="ignore")
+    for method, of_method in losses.groupby(level="method"):
+        alike: dict[tuple[object, ...], list[str]] = {}
+        for name, part in of_method.droplevel("method").groupby(level="extension"):
+            key = (*part.index.droplevel("extension"), part.to_numpy().tobytes())
+            alike.setdefault(key, []).append("no extension" if name == "none" else str(name))
+        for names in (names for names in alike.values() if len(names) > 1):
+            yield f"{method}, {' = '.join(names)}: the same function here, with identical scores."
 
 
 def equal_methods(losses: pd.DataFrame) -> list[list[str]]:

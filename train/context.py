@@ -74,10 +74,15 @@ class Run:
         """Return the training length in tokens, or as a task counts that of its longest training problem."""
         return self.source.trained_length or self.recipe.length
 
-    @property
-    def passes(self) -> float | None:
-        """Return how often the training reads the training text; None if there is no text."""
-        return self.source.passes(self.recipe.batch * self.recipe.steps, self.recipe.length)
+    def passes(self, extensions: Mapping[str, ExtensionConfig]) -> float | None:
+        """Return how often the training, and the longest fine-tuning after it, read the training text; None
+        if there is no text."""
+        further = [self.recipe.finetuned(*item) for item in extensions.items() if item[1].finetune_steps]
+        first, *later = [
+            self.source.passes(recipe.batch * recipe.steps, recipe.length)
+            for recipe in (self.recipe, *further)
+        ]
+        return None if first is None else first + max((count or 0.0 for count in later), default=0.0)
 
     @property
     def lengths(self) -> list[int]:

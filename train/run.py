@@ -73,8 +73,9 @@ def complete(config: Config, folder: Path, run_id: str) -> None:
     with track(config, folder, run_id, facts) as tracker:
         loggers = [each for each in instantiate(config.logger, _convert_="all").values() if each is not None]
         run = replace(run, loggers=(*tracker.loggers, *loggers))
-        if is_rank_zero() and run.passes is not None:
-            log.info(reading(run.passes))
+        passes = run.passes(extensions)
+        if is_rank_zero() and passes is not None:
+            log.info(reading(passes))
         if config.run is None:
             training, files = load_or_train(run, model, training_id, config.trainer.kept)
         else:
@@ -92,7 +93,7 @@ def complete(config: Config, folder: Path, run_id: str) -> None:
         if not is_rank_zero():
             return
         about = record(identity, config, source, started) | {
-            "passes": run.passes, "diverged": training.reason, "code": code_at_start,
+            "passes": passes, "diverged": training.reason, "code": code_at_start,
             "trained_with": training.model_dump(include=set(Conditions.model_fields)),
             "training": training.id, "history": training.history,
         }  # fmt: skip

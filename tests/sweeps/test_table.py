@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from sweeps.archive import pack
-from sweeps.read_tables import only_table, read_tables
+from sweeps.read_tables import equal_extensions, only_table, read_tables
 from sweeps.results import load_sweep
-from sweeps.table import Table
+from sweeps.table import INDEX, Table
 from tests.sweeps.synthetic import edit, make_sweep, rewrite, text_of, vouch
 from train.results.rows import read_rows
 
@@ -93,3 +93,21 @@ def test_archives_are_the_same_table(sweep: Path, tmp_path: Path) -> None:
     first, other = read(sweep), read(tmp_path / "archive")
     pd.testing.assert_series_equal(first.values, other.values)
     pd.testing.assert_frame_equal(first.scores, other.scores, atol=1e-5)
+
+
+def test_extensions_of_one_function_are_named() -> None:
+    """Fair controls may equal a model that sees no further."""
+    losses = {"none": [1.0, 2.0], "plain": [1.0, 2.0], "pi": [1.0, 1.5], "dynamic_linear": [1.0, 1.5]}
+    losses |= {"yarn": [1.0, 1.4], "window": [1.0, 2.0]}
+    found = {
+        ("rope", extension, "same_tokens", "loss", length, 0): [value]
+        for extension, values in losses.items()
+        for length, value in zip((64, 128), values, strict=True)
+    }
+    scores = pd.DataFrame.from_dict(found, orient="index", columns=[0])
+    scores.index = pd.MultiIndex.from_tuples(scores.index, names=INDEX)
+    same = "the same function here, with identical scores."
+    assert [*equal_extensions(scores.sort_index())] == [
+        f"rope, dynamic_linear = pi: {same}",
+        f"rope, no extension = plain: {same}",
+    ]

@@ -82,6 +82,14 @@ def test_many_passes_over_the_text_are_a_warning() -> None:
     assert reading(58).startswith("Warning: the training reads its text 58.00 times, so that it may learn")
 
 
+def test_passes_count_what_a_fine_tuning_reads(small: list[str], tmp_path: Path) -> None:
+    steps = ["encoding=rope", *small, "trainer.max_steps=2", "extension=pi", "evaluation.windows=2"]
+    for tuned in (0, 6):
+        run_here(composed(*steps, f"extension.finetune_steps={tuned}"), tmp_path / str(tuned))
+    few, many = (json.loads((tmp_path / name / "run.json").read_text())["passes"] for name in ("0", "6"))
+    assert many == pytest.approx(4 * few)
+
+
 def find(rows: list[Row], **wanted: object) -> list[Row]:
     return [row for row in rows if all(getattr(row, key) == value for key, value in wanted.items())]
 

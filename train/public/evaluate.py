@@ -36,7 +36,7 @@ from train.results.about import commit
 from train.results.rows import Identity, row_lines
 from train.results.run_folder import is_complete, write_done, write_results
 from train.results.summary_table import summary_table
-from train.run import record
+from train.run import reading, record
 from train.runtime import machine
 from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 from train.wandb_run import track
@@ -175,8 +175,10 @@ def public_models(evaluation: Evaluation, run: Run) -> Models:
     models = {name: model.under(name, e.parameters) for name, e in evaluation.chosen.items()}
     length = config.extension.finetune_length or run.recipe.length
     recipe = replace(run.recipe, length=length, batch=config.batch)  # whose sequences `batch` counts
-    trainable = partial(with_adapters, seed=config.seed)
-    return finetuned_models(replace(run, recipe=recipe), models, evaluation.chosen, evaluation.ids, trainable)
+    trainable, further = partial(with_adapters, seed=config.seed), replace(run, recipe=recipe)
+    if is_rank_zero() and (passes := further.passes(evaluation.chosen)):
+        print(reading(passes), flush=True)
+    return finetuned_models(further, models, evaluation.chosen, evaluation.ids, trainable)
 
 
 def entry() -> None:
