@@ -30,7 +30,7 @@ from sweeps.bench.training import training_step
 from train.config.compose import dotted
 from train.config.validation import Natural, Section
 from train.results.run_folder import write_whole
-from train.runtime.machine import peak_memory, reset_peak_memory
+from train.runtime.machine import compile_each, peak_memory, reset_peak_memory
 
 TIMED = ("rope", "alibi", "kerple_log", "fire", "dape_kerple", "fox")
 TOKENS = 16_384  # of a step
@@ -81,8 +81,7 @@ def measure_steps(options: GpuOptions) -> Iterator[Record]:
         step = training_step(model, (batch, shape["length"]), vocab, is_bf16=True)
         for is_compiled in (False, True) if is_base else (False,):
             if is_compiled:
-                for block in model.blocks:
-                    block.compile()
+                compile_each(model.blocks)
             reset_peak_memory()
             before = counters["stats"]["unique_graphs"]
             useful = operations(model, batch, shape["length"])

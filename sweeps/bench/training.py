@@ -10,7 +10,7 @@ from torch import nn
 from models.gpt import GPT
 from sweeps.bench.clock import Measurement, Options, device, median_times
 from sweeps.bench.contenders import ATTENTION, LENGTH, PEERS, VOCAB, loss_of, ours
-from train.runtime.machine import resolved_precision
+from train.runtime.machine import compile_each, resolved_precision
 
 Contender = tuple[Callable[[], nn.Module], str]  # what makes a model, and the precision of its steps
 
@@ -56,8 +56,7 @@ def speeds(every: Mapping[str, Contender], options: Options, is_compiled: bool =
     for name, (make, precision) in every.items():
         model = make()
         if is_compiled:  # ours block by block, as `trainer.compile` has it
-            for part in model.blocks if isinstance(model, GPT) else [model]:
-                part.compile()
+            compile_each(model.blocks if isinstance(model, GPT) else [model])
         chosen = resolved_precision("auto", "auto") if precision == "auto" else precision
         steps[name] = training_step(model, (options.batch, LENGTH), VOCAB, chosen.startswith("bf16"))
     spent = median_times(steps, options.rounds)

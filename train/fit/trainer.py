@@ -20,7 +20,7 @@ from train.fit.module import Training
 from train.fit.processes import training_strategy
 from train.fit.state import StateFiles
 from train.results.about import about_run
-from train.runtime.machine import reset_peak_memory
+from train.runtime.machine import compile_each, reset_peak_memory
 from train.runtime.ranks import decision_of_rank_zero, is_rank_zero, locked
 
 VALIDATIONS, APART = 10, 50  # of a training at most, and steps from one to the next at least
@@ -56,8 +56,7 @@ def fit(run: Run, model: GPT, stage: TrainingFolder) -> TrainingResult:
     settings, recipe = run.settings, run.recipe
     training = Training(deepcopy(model), recipe, settings)  # a copy, to be compiled, wrapped or sharded
     if settings.compile:
-        for block in training.model.blocks:
-            block.compile()
+        compile_each(training.model.blocks)
     curves = Curves(recipe.section)
     files = StateFiles(stage, curves, settings.checkpoint_every)
     callbacks = [each for each in instantiate(run.callbacks, _convert_="all").values() if each is not None]

@@ -1,17 +1,20 @@
-"""The machine and its abilities: precision, memory, processor."""
+"""The machine and its abilities: precision, memory, processor, compiled code."""
 
 import ctypes
 import os
 import platform
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from conf.errors import UsageError
 from models import cpu as native
 from models.ops.processor import bfloat16_by
 
+COMPILED = "TORCHINDUCTOR_CACHE_DIR"
 LIMITS = ("MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # of the instructions that libraries use
 
 
@@ -78,3 +81,21 @@ def processor() -> str:
     lines = info.read_text("utf-8").splitlines() if info.exists() else []
     names = (line.split(":")[1].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.machine())
+
+
+def compile_each(parts: Iterable[nn.Module]) -> None:
+    """Compile parts in place, each as one graph, with a cache for this processor and instruction set.
+
+    PyTorch's cache key lacks both. Loops written for AVX2 and compiled for AVX-512 take steps that are too
+    short, and write past the end; in the other direction they skip half of the numbers. PyTorch's own place,
+    in the system's temporary folder, may be another user's. Raise OSError if this one is.
+    """
+    from torch._inductor.runtime.runtime_utils import default_cache_dir
+
+    own = native.private(Path(default_cache_dir()))  # PyTorch keeps its headers there, whatever is chosen
+    chosen = Path(os.environ.get(COMPILED) or own)  # which it sets to its own when it is imported
+    folder = native.folder() / "inductor" if chosen == own else chosen
+    name = re.sub(r"\W+", "_", f"{processor()} {torch.backends.cpu.get_cpu_capability()}")
+    os.environ[COMPILED] = str(folder if folder.name == name else folder / name)
+    for part in parts:
+        part.compile()
