@@ -37,7 +37,7 @@ KERNELS: dict[str, Kernel] = {  # by the values of model.kernel
 }
 
 
-GROUPED = {"sdpa", "flex"}  # kernels that read k and v of fewer heads than q without copies
+GROUPED = {"fused", "sdpa", "flex"}  # kernels that read k and v of fewer heads than q without copies
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, kernel: str = "auto") -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from models.attention import masks
-from models.attention.plan import Form, Plan, cached
+from models.attention.plan import Form, Plan, as_many_heads, cached
 from models.cpu.attention import Logits, has_loops, loops_for, read_keys, same_dtype
 from models.cpu.attention_backward import flash
 from models.distance import ByDistance
@@ -58,10 +58,12 @@ def has_mask(plan: Plan, learns: bool) -> bool:
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of the queries that the plan asks for, (B, H, R, D)."""
     learns, dtype = torch.is_grad_enabled(), v.dtype
+    if learns:  # the gradients of a shared head would be added by several threads at once
+        k, v = as_many_heads(q, k, v)
     scale, logit_scale = q.size(-1) ** -0.5, plan.effect.logit_scale
     q, k, v = same_dtype(*plan.rotate(q, k), v)
     if q.is_meta:
-        return torch.empty_like(v[:, :, plan.query_start :], dtype=dtype)
+        return q.new_empty(*q.shape[:2], q.size(2) - plan.query_start, v.size(-1), dtype=dtype)
     if logit_scale is not None:
         q, scale = (q * (scale * logit_scale[..., None])).to(q.dtype), 1.0
     decay = plan.effect.log_decay

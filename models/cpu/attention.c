@@ -124,9 +124,10 @@ static void write_output(const Reader *r, int64_t i) {
 static void read_head(Head head, int64_t part, int64_t group, int64_t block, const Workspace *room) {
   const Params *args = head.args;
   int64_t deep = room->deep, wide = room->wide, all = room->all;
+  Head read = {args, head.b, head.h / args->sharing};
   Reader readers[GROUP];
-  across_right(args->keys, args->inner, row(head, &args->k, 0), args->k.strides[2], room->keys, deep);
-  as_right(args->keys, args->width, row(head, &args->v, 0), args->v.strides[2], room->values, all);
+  across_right(args->keys, args->inner, row(read, &args->k, 0), args->k.strides[2], room->keys, deep);
+  as_right(args->keys, args->width, row(read, &args->v, 0), args->v.strides[2], room->values, all);
   for (int64_t first = part * group; first < args->queries; first += args->parts * group) {
     int64_t begin = args->keys, end = 0, left = min(group, args->queries - first), count = round_up(left) / SIDE;
     memset(room->read, 0, group * wide * sizeof *room->read);

@@ -14,7 +14,7 @@ typedef struct {
   int64_t sequences, heads, queries, keys, inner, width; /* of q and k, and of v */
   int64_t before;         /* the number of keys before that of the first query */
   int64_t causal, window; /* window: the number of last keys that a query sees, 0 for all */
-  int64_t parts;          /* of each head's queries, for parallel threads */
+  int64_t parts, sharing; /* of each head's queries, for parallel threads; heads of q to one of k and v */
   int64_t is_decay;       /* the mask depends on the key alone; that of the query's own key is subtracted */
   StridedTensor q, k, v, out, probs; /* probs: weights (B, H, queries, keys rounded up) for the backward pass */
   StridedTensor gradient, to_q, to_k, to_v, factor, mask, sink, to_mask;

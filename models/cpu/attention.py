@@ -65,7 +65,8 @@ def is_right(functions: Loops, file: str, dtype: torch.dtype) -> bool:
 
 
 def read_keys(q: Tensor, k: Tensor, v: Tensor, scores: Logits) -> tuple[Tensor, Tensor]:
-    """Return the output (B, H, R, D), and the logarithm of the sum of weights (B, H, R), float32."""
+    """Return the output (B, H, R, D), and the logarithm of the sum of weights (B, H, R), float32. Groups of
+    heads may share a head of k and v."""
     q, k, v = (dense(x) for x in (q, k, v))
     out, lse = empty_by_token(q, v.size(-1)), q.new_empty(q.shape[:-1], dtype=torch.float32)
     run("attention", Params(scores, q=q, k=k, v=v, out=out, lse=lse), v)
@@ -92,7 +93,7 @@ class Params(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("sequences", "heads", "queries", "keys", "inner", "width")),
-        *((name, ctypes.c_int64) for name in ("before", "causal", "window", "parts", "is_decay")),
+        *((name, ctypes.c_int64) for name in ("before", "causal", "window", "parts", "sharing", "is_decay")),
         *(
             (name, StridedTensor)
             for name in ("q", "k", "v", "out", "probs", "gradient", "to_q", "to_k", "to_v")
@@ -106,18 +107,20 @@ class Params(ctypes.Structure):
     def __init__(self, scores: Logits, **tensors: Tensor) -> None:
         q, v = tensors["q"], tensors["v"]
         (sequences, heads, queries, inner), (keys, width) = q.shape, v.shape[-2:]
+        read = tensors["k"].size(1)
+        sharing = heads // read if heads % read == 0 else 1
         parts = -(-torch.get_num_threads() // max(1, sequences * heads))
         window = scores.window if scores.window is not None and scores.window < keys else 0
         sizes = sequences, heads, queries, keys, inner, width, keys - queries
-        super().__init__(
-            *sizes, scores.window is not None, window, parts, scores.is_decay, scale=scores.scale
-        )
+        kinds = scores.window is not None, window, parts, sharing, scores.is_decay
+        super().__init__(*sizes, *kinds, scale=scores.scale)
         shapes: dict[str, tuple[int, ...]] = {"probs": (queries, -(-keys // SIDE) * SIDE), "lse": (queries,)}
         shapes |= dict.fromkeys(("k", "to_k"), (keys, inner)) | dict.fromkeys(("v", "to_v"), (keys, width))
         shapes |= dict.fromkeys(("out", "gradient"), (queries, width))
         self.tensors: list[object] = [tensors, scores]
         for name, x in tensors.items():
-            expect(name, x.shape, (sequences, heads, *shapes.get(name, (queries, inner))))
+            count = heads // sharing if name in ("k", "v") else heads
+            expect(name, x.shape, (sequences, count, *shapes.get(name, (queries, inner))))
             setattr(self, name, StridedTensor.of(x))
         for name in ("factor", "mask", "sink"):
             if (number := getattr(scores, name)) is not None:

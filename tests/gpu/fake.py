@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -150,6 +151,7 @@ def fake_gpu() -> Iterator[GPU]:
         "current_device": lambda: 0,
         "get_device_name": lambda *given: "a GPU that computes nothing",
         "get_device_capability": lambda *given: (9, 0),
+        "get_device_properties": lambda *given: SimpleNamespace(major=9, minor=0, multi_processor_count=132),
         "max_memory_allocated": lambda: gpu.peak,
         "get_rng_state": lambda *given: torch.zeros(1),
         "get_rng_state_all": list,

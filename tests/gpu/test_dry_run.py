@@ -39,7 +39,9 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("command", [["-c", CODE], ["-m", "tests.gpu", "--only", "rope", "dape_kerple"]])
+@pytest.mark.parametrize(
+    "command", [["-c", CODE], ["-m", "tests.gpu", "--only", "rope", "alibi_learned", "dape_kerple"]]
+)
 def test_dry_run(command: list[str]) -> None:
     """Memory, reads and copies are counted; methods of every kernel train and evaluate."""
     done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)

@@ -343,3 +343,15 @@ def test_loops_that_were_compiled_wrongly_are_not_used(
     monkeypatch.setattr(native, "FLAGS", [*native.FLAGS, "-DBFLOAT16"])
     assert attention_in_c.loops_for(x) is None
     assert "compiled wrongly" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@torch.no_grad()
+def test_groups_of_heads_share_keys_without_copies(dtype: torch.dtype) -> None:
+    q = torch.randn(2, 6, 40, 16).to(dtype)
+    k, v = torch.randn(2, 2, 2, 50, 16).to(dtype)
+    scores = attention_in_c.Logits(0.25, window=20)
+    copies = (x.repeat_interleave(3, 1) for x in (k, v))
+    for found, expected in zip(attention_in_c.read_keys(q, k, v, scores),
+                               attention_in_c.read_keys(q, *copies, scores), strict=True):  # fmt: skip
+        assert torch.equal(found, expected)
