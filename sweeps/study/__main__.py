@@ -2,6 +2,7 @@
 
 gain docs/study                        the gain from longer context; several folders: a column for each
 copying docs/study/copying             the gain by how far back a target could be copied from
+replaced docs/study/natural             the part of the gain that goes when earlier occurrences are replaced
 rates docs/study docs/study/rates      the gain of each method at the learning rate that is best for it
 agreement docs/study/quick docs/study  what the order of methods in one scale says of their order in the last
 power docs/study seeds=5               the smallest differences that a number of seeds can detect
@@ -21,6 +22,7 @@ from sweeps.study.copying import copying_table
 from sweeps.study.gains import gain_table
 from sweeps.study.power import power_table
 from sweeps.study.rates import rate_table
+from sweeps.study.replaced import replaced_table
 
 
 def archive(folders: Sequence[Path], options: dict[str, str]) -> str:
@@ -35,6 +37,7 @@ Command = Callable[[Sequence[Path], dict[str, str]], str]
 COMMANDS: dict[str, tuple[int, Command]] = {  # with the fewest folders
     "gain": (1, gain_table),
     "copying": (1, copying_table),
+    "replaced": (1, replaced_table),
     "rates": (1, rate_table),
     "agreement": (2, agreement_table),
     "power": (1, power_table),

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
+from conf.errors import UsageError
 from sweeps.archive import pack
 from sweeps.charts.gain import gain_by_distance
 from sweeps.gain import method_gains
@@ -111,6 +112,22 @@ def test_copying_is_weighted_by_the_share_of_its_targets(tmp_path: Path, table: 
         assert value(far.partition("/ ")[2]) == pytest.approx(0.3 * both, abs=6e-4)
     drawn = gain_by_distance(comparison_of(place))["gain"]["datasets"]["table"]
     assert drawn.count("1 to 64 tokens back, 30%") == 2, "half way, at 128 tokens"
+
+
+def test_what_replaced_text_costs_is_a_difference_of_losses(tmp_path: Path, table: Table) -> None:
+    places = ("replaced", "replaced_elsewhere")
+    place = make_sweep(
+        tmp_path, ("rope", "fox"), 2, (64, 128, 256), windows=16, extend=(), controls=CONTROLS,
+        protocols=["same_tokens", *places],
+    )  # fmt: skip
+    values = only_table(load_sweep(place)).values.groupby(level=[0, 1, 2, 3, 4]).mean()
+    for name, cell in cells(table("replaced", place)).items():
+        plain, *others = (values[name, "none", p, "loss", 256] for p in ("same_tokens", *places))
+        window = values[name, "window", "same_tokens", "loss", 256]
+        expected = [window - plain, *(other - plain for other in others)]
+        assert [value(text) for text in cell] == pytest.approx(expected, abs=6e-4)
+    with pytest.raises(UsageError, match="under replaced at 512 tokens"):
+        table("replaced", place, "times=8")
 
 
 def test_rates_are_chosen_by_documents_that_are_not_scored(tmp_path: Path, table: Table) -> None:
