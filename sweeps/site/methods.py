@@ -13,7 +13,7 @@ from sweeps.site.costs import costs
 from sweeps.site.evidence import ARCHIVES, EXTENSIONS, HEADS, gain_cells, read_evidence, setting_note
 from sweeps.site.figures import curve_figure, picture_files
 from sweeps.site.literature import claims
-from sweeps.site.origin import citation, example, fits, settings
+from sweeps.site.origin import bibtex, example, fits, settings
 
 TEMPLATE = Path(__file__).parent / "templates/method.md.j2"
 DRAWN = ("docs/study/both", "docs/study/encodings", "docs/study")  # settings whose curves are drawn
@@ -44,5 +44,5 @@ def method_files(article: Article) -> Iterator[tuple[str, str | bytes]]:
         family=read(group, name).get("family"), gains=text_table(HEADS, gains) if gains else "",
         notes=dict.fromkeys(setting_note(evidence, encoding) for evidence in known),
         costs=costs(group, name), claims=claims(group, name), settings=settings(group, name),
-        example=example(group, name), fits=fits(group, name), citation=citation(group, name),
+        example=example(group, name), fits=fits(group, name), bibtex=bibtex(group, name),
     )  # fmt: skip

@@ -1,6 +1,5 @@
 """The settings, the fit and the paper of a method, from its file in `conf/`."""
 
-import re
 from functools import cache
 
 from conf.choices import files
@@ -45,16 +44,7 @@ def page_links(group: str, methods: list[str]) -> str:
     return ", ".join(f"[`{name}`](../{group}/{name}.md)" for name in methods)
 
 
-def citation(group: str, name: str) -> str:
-    """Return a BibTeX entry with what the file of a method records; empty without a paper."""
-    paper, link = sources.paper_and_link(group, name)
-    who, _, year = paper.rpartition(", ")
-    if not who:
-        return ""
-    texts = sources.about(group, name), sources.comment(group, name)
-    is_author = " et al." in who or " and " in who or any(paper in text for text in texts)
-    field = f"author = {{{who.replace(' et al.', ' and others')}}}" if is_author else f"title = {{{who}}}"
-    fields = [field, f"year = {{{year}}}", f"url = {{{link}}}"]
-    if number := re.search(r"arxiv\.org/abs/([\d.]+)", link):
-        fields += [f"eprint = {{{number[1]}}}", "archivePrefix = {arXiv}"]
-    return "\n".join([f"@misc{{{name},", *(f"  {field}," for field in fields), "}"])
+def bibtex(group: str, name: str) -> str:
+    """Return the address of arXiv's BibTeX entry for the paper of a method; empty if it is not on arXiv."""
+    link = sources.paper_and_link(group, name)[1]
+    return link.replace("/abs/", "/bibtex/") if "arxiv.org/abs/" in link else ""

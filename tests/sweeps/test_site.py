@@ -15,7 +15,7 @@ from sweeps.site.evidence import read_evidence
 from sweeps.site.figures import MARKS, curve_figure, picture_files
 from sweeps.site.links import links, relink
 from sweeps.site.literature import claims
-from sweeps.site.origin import citation, example, fits, settings
+from sweeps.site.origin import bibtex, example, fits, settings
 from sweeps.site.pages import ASSETS, MOVED, decisions_page, notebook_page
 from sweeps.site.settings import settings_page
 from tests.tolerance import agree_but_for_digits
@@ -98,14 +98,9 @@ def test_a_picture_is_drawn_in_the_colours_of_both_themes() -> None:
     assert curve_figure(evidence, "path") is None  # which the archive lacks
 
 
-def test_a_citation_invents_nothing() -> None:
-    assert citation("encoding", "rope").splitlines()[1:3] == [
-        "  author = {Su and others},",
-        "  year = {2021},",
-    ]
-    assert "title = {LeRoPE}" in citation("encoding", "lerope")  # whose file names no author
-    assert "author = {Chiang and Cholak}" in citation("extension", "log_n")
-    assert citation("encoding", "integer") == ""
+def test_arxiv_has_the_entry_to_cite() -> None:
+    assert bibtex("encoding", "rope") == "https://arxiv.org/bibtex/2104.09864"
+    assert bibtex("extension", "ntk") == bibtex("encoding", "integer") == ""
 
 
 def test_a_page_has_the_settings_of_its_file_and_what_it_fits() -> None:
