@@ -40,8 +40,8 @@ def is_on_gpu(accelerator: str) -> bool:
 
 
 def keep_memory() -> None:
-    """Let glibc keep the memory of freed tensors; otherwise it maps and clears logits anew at every step. What
-    is larger than 64 MB is given back, as it would leave gaps between others."""
+    """Let glibc keep the memory of freed tensors; otherwise it maps and clears logits anew at every step.
+    Tensors of more than 64 MB are given back: they would leave gaps between others."""
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
