@@ -6,7 +6,8 @@ from pathlib import Path
 from conf.errors import UsageError
 from sweeps.gain import judged_gains, method_gains, over_words
 from sweeps.numbers import to_markdown
-from sweeps.study.gains import at_length, gain_cell, largest_first, read_table_of
+from sweeps.study.gains import gain_cell, largest_first, read_table_of
+from sweeps.table import rows_where
 from train.results.gain import EVERYTHING
 from train.results.protocols import REPLACED, REPLACED_ELSEWHERE
 
@@ -29,9 +30,9 @@ def replaced_table(folders: Sequence[Path], options: dict[str, str]) -> str:
             raise UsageError(
                 f"Nothing was evaluated under {protocol} at {length} tokens: add it to the protocols."
             )
-        rises[protocol] = at_length(judged_gains(rise, table.windows).xs("none", level="extension"), length)
-    found = method_gains(table).xs("none", level="extension")
-    whole = at_length(found, length)
+        rises[protocol] = rows_where(judged_gains(rise, table.windows), extension="none", length=length)
+    found = method_gains(table)
+    whole = rows_where(found, extension="none", length=length)
     rows = [
         [f"`{name}`", gain_cell(whole, name), *(gain_cell(rise, name) for rise in rises.values())]
         for name in largest_first(whole, rises[REPLACED].index)
