@@ -57,7 +57,8 @@ def command_text() -> str:
     """Return the command line that repeats this run, with the folders of methods that are in use."""
     methods = [f"methods={folder}" for folder in method_folders()]
     words = [word for word in sys.argv[1:] if word not in ("train", "evaluate")]
-    words = [word for word in words if not word.startswith(("hydra.", "--config-dir="))]
+    places = ("hydra.run.", "hydra.sweep.", "--config-dir=")  # where results go; a folder of methods
+    words = [word for word in words if not word.startswith(places)]
     is_evaluation = any(word.startswith(("run=", "model=")) for word in words)
     command = "evaluate" if is_evaluation else "train"
     return shlex.join(["yardstick", command, *words, *methods])
