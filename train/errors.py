@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import TypeVar, cast
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -38,6 +39,8 @@ def command_line(usage: str | None = None) -> Iterator[None]:
     A mistake ends the process with one sentence and exit code 2, or with a traceback if HYDRA_FULL_ERROR=1.
     """
     is_full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal's encoding may lack letters
     try:
         with handle_signals():
             if usage and {"-h", "--help"} & {*sys.argv[1:]}:

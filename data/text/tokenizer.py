@@ -108,7 +108,9 @@ class TokenizerFile(Tokenizer):
             if "dropout" in state["model"]:
                 state["model"]["dropout"] = None
             self.model = Model.from_str(json.dumps(state))
-        except Exception as error:  # the library raises nothing more precise
+        except BaseException as error:  # the library raises nothing more precise, and may panic in Rust
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise UsageError(f"data.tokenizer={file} is not a tokenizer.json: {error}.") from None
         self.model.encode_special_tokens = True  # a separator that the text spells out is text
         ids = self.model.get_vocab(with_added_tokens=True)

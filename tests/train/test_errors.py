@@ -1,5 +1,8 @@
 """Bad input gets one clear sentence that says what to do."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +12,7 @@ from yaml import MarkedYAMLError
 
 from tests.train.conftest import SMALL
 from train.errors import explanation
+from train.paths import ROOT
 
 Mistake = Callable[..., str]
 
@@ -114,6 +118,13 @@ def test_null_is_no_run_folder(module: str, mistake: Mistake) -> None:
 def test_what_draws_a_diagnosis_is_a_function(path: str, mistake: Mistake, tmp_path: Path) -> None:
     sentence = mistake(f"run={tmp_path}", f"pictures={path}", module="train.diagnose")
     assert sentence.endswith("Name the folder that it is in: methods=<folder>.")
+
+
+def test_letters_that_a_terminal_lacks_are_replaced() -> None:
+    program = "from train.errors import command_line\nwith command_line(): print('\u03b1')"
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)}
+    printed = subprocess.run([sys.executable, "-c", program], env=ascii_only, capture_output=True)
+    assert (printed.stdout, printed.returncode) == (b"?\n", 0)
 
 
 @pytest.mark.parametrize("argument", ["encoding=alibi", "encoding.base=3", "seed=1", "+data.path=x"])

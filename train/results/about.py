@@ -1,5 +1,6 @@
 """`run.json`: the description of a run, checked when it is read, as it may come from anybody."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -67,7 +68,10 @@ def command_text() -> str:
 def commit() -> str:
     """Return the commit of the code, with `+` if files were changed or added; empty if no repository has it,
     such as one that ignores the environment where it is installed."""
-    run = partial(subprocess.run, cwd=ROOT, capture_output=True, encoding="utf-8", errors="replace")
+    plain = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}  # of a hook
+    run = partial(
+        subprocess.run, cwd=ROOT, env=plain, capture_output=True, encoding="utf-8", errors="replace"
+    )
     try:
         if run(["git", "ls-files", "--error-unmatch", __file__]).returncode:
             return ""

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -36,6 +37,8 @@ def set_environment() -> None:
     # Importing Lightning makes 400,000 objects that stay; to look for garbage among them takes seconds
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
+    if not os.access(os.path.expanduser("~"), os.W_OK):  # a container: W&B and `datasets` write there
+        os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
 
 
 def quiet() -> None:

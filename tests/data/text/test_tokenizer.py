@@ -189,7 +189,11 @@ def test_more_tokens_than_sixteen_bits_hold(tmp_path: Path, settings: Callable[.
     assert source.batch(0, 1, 50, seed=0).tokens.unique().tolist() == [5, 69999]
 
 
-@pytest.mark.parametrize("content", [None, "{}"])
+PANIC = {"model": {"type": "BPE", "vocab": {"</s>": 0}, "merges": []}, "normalizer": {"type": "Precompiled"}}
+"""A file for which the library panics in Rust, which is no Exception of Python."""
+
+
+@pytest.mark.parametrize("content", [None, "{}", json.dumps(PANIC)])
 def test_what_is_no_tokenizer_is_refused(
     content: str | None, books: Path, tmp_path: Path, settings: Callable[..., dict]
 ) -> None:

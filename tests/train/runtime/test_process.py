@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from signal import SIGINT, SIGKILL, SIGTERM, SIGUSR1, Signals
@@ -12,6 +14,7 @@ from tests.processes import descendants, exit_code, is_alive, run_forked, start,
 from tests.train.conftest import ENDLESS, command
 from train.errors import command_line
 from train.fit.checkpoints import read_checkpoint
+from train.paths import ROOT
 from train.runtime.process import Stopped, block_sigint
 
 pytestmark = pytest.mark.slow
@@ -100,3 +103,13 @@ def test_a_sweep_leaves_no_orphans(
         assert (code, (tmp_path / "err").read_text()) == (128 + number, stopped_by(number))
     assert len(list(tmp_path.glob("trained/*/last.ckpt"))) == seeds
     assert all(log.endswith(stopped_by(SIGTERM).removeprefix("yardstick: ")) for log in logs())
+
+
+def test_a_user_without_a_home_has_one(tmp_path: Path) -> None:
+    """In a container: W&B and `datasets` write there."""
+    program = "import os; from train.runtime.process import set_environment; set_environment(); print(os.environ['HOME'])"
+    environment = os.environ | {"HOME": str(tmp_path / "none"), "PYTHONPATH": str(ROOT)}
+    printed = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert Path(printed.stdout.strip()).is_dir()
