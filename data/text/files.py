@@ -65,7 +65,7 @@ def local_files(name: str) -> list[tuple[str, Path]]:
         root, paths = Path(*path.parts[:wild]), map(Path, glob.glob(str(path), recursive=True))
     files = ((file.relative_to(root), file) for file in paths if file.is_file() and file.stat().st_size)
     return sorted(
-        (relative.as_posix(), file)
+        (relative.as_posix().encode(errors="backslashreplace").decode(), file)
         for relative, file in files
         if not any(part.startswith(".") for part in relative.parts)
     )

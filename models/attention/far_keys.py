@@ -3,6 +3,9 @@
 This serves encodings with a tail of keys that they all treat in the same way.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -35,26 +38,37 @@ def is_worthwhile(q: Tensor, plan: Plan) -> bool:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
     """Return the output of all queries, (B, H, T, D)."""
-    tail, logits, scale = plan.far_keys, block_logits(q, k, plan), q.size(-1) ** -0.5
+    tail = plan.far_keys
     assert tail is not None
-    far_q, far_k = tail.rotate(q, k)
+    reader = Reader(block_logits(q, k, plan), *tail.rotate(q, k), v, q.size(-1) ** -0.5, tail.start)
+    return reader.read(slice(0, q.size(-2)), 0)[0].to(v.dtype)
 
-    def read_rows(rows: slice, start: int) -> Read:
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Queries and keys, near ones by their logits and far ones rotated."""
+
+    logits: Callable[[slice, slice], Tensor]
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    scale: float
+    first_far: int  # the distance from which on keys are far
+
+    def read(self, rows: slice, start: int) -> Read:
         """Return the output of queries for all keys from `start` on."""
-        border = max(start, rows.start - tail.start + 1)
-        count = rows.stop - rows.start
+        border, count = max(start, rows.start - self.first_far + 1), rows.stop - rows.start
         if count <= ROWS:
-            near = read_near(logits(rows, slice(border, rows.stop)), v[:, :, border : rows.stop])
+            logits = self.logits(rows, slice(border, rows.stop))
+            near = read_near(logits, self.v[:, :, border : rows.stop])
         else:
             parts = masks.slices(rows, -(-count // PARTS))
-            out, lses = zip(*[read_rows(part, border) for part in parts], strict=True)
+            out, lses = zip(*[self.read(part, border) for part in parts], strict=True)
             near = torch.cat(out, dim=-2), torch.cat(lses, dim=-1)
         if border == start:
             return near
         keys = slice(start, border)
-        return join(near, read_far(far_q[:, :, rows], far_k[:, :, keys], v[:, :, keys], scale))
-
-    return read_rows(slice(0, q.size(-2)), 0)[0].to(v.dtype)
+        return join(near, read_far(self.q[:, :, rows], self.k[:, :, keys], self.v[:, :, keys], self.scale))
 
 
 def read_near(logits: Tensor, v: Tensor) -> Read:

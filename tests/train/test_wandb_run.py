@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -103,6 +104,15 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     assert (wandb_folders(tmp_path)[0] / "files/results.jsonl").read_text() == "rows\n"
 
 
+def test_long_names_and_brackets_are_no_hindrance(tmp_path: Path) -> None:
+    (folder := tmp_path / "runs[1]").mkdir()
+    (folder / "results.jsonl").write_text("rows\n")
+    with begin(tmp_path, more=[f"names.data={'x' * 90}"]) as run:
+        run.log_results(folder, ROWS, None)
+    assert "x" * 64 in read(tmp_path).run["tags"]
+    assert (wandb_folders(tmp_path)[0] / "files/results.jsonl").read_text() == "rows\n"
+
+
 @pytest.mark.slow
 def test_every_extension_has_its_curves(small: list[str], tmp_path: Path) -> None:
     """A run that reuses its trainings has all that the first has. An evaluation says that it is one."""
@@ -188,6 +198,19 @@ def test_nothing_happens_on_other_ranks_or_when_disabled(
         run.log_results(tmp_path, ROWS, None)
     assert run.run is None
     assert wandb_folders(tmp_path) == []
+
+
+def test_without_wandb_it_is_not_even_imported() -> None:
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from train.config.compose import compose_config
+        from train.wandb_run import track
+        with track(compose_config("wandb.mode=disabled"), Path("a"), "", {}) as run:
+            run.log_results(Path("a"), [], None)
+        print({"wandb", "pandas"} & set(sys.modules))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def in_a_terminal(folder: Path, name: str, mode: str) -> None:

@@ -3,6 +3,9 @@
 import csv
 import gzip
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 
 from data.text import files
 from data.text.files import Files
+from train.paths import ROOT
 
 ROWS = [{"text": "first", "body": "premier", "n": 1}, {"text": "second", "body": "deuxième", "n": 2}]
 
@@ -88,6 +92,12 @@ def test_a_pattern_chooses(tmp_path: Path, pattern: str, sources: list[str]) -> 
     assert [source for source, _ in texts_of(tmp_path / pattern)] == sources
 
 
+def test_a_home_folder_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a.txt").write_text("words")
+    assert texts_of("~/a.txt") == [("a.txt", "words")]
+
+
 def test_a_row_without_text_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": null}\n{"text": "words"}\n')
     assert texts_of(tmp_path / "a.jsonl") == [("a.jsonl:2", "words")]
@@ -142,6 +152,11 @@ def test_a_key_inside_a_key(
             texts_of(file, text_key=key)
 
 
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("first")
+    assert texts_of(tmp_path) == [("caf\\udce9.txt", "first")]
+
+
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_a_text_that_looks_like_a_number_or_a_missing_value_is_text(tmp_path: Path, separator: str) -> None:
     file = tmp_path / ("a.tsv" if separator == "\t" else "a.csv")
@@ -169,3 +184,23 @@ def test_a_long_file_becomes_many_documents_which_end_with_a_line(
     assert len(found) > 40
     assert [source for source, _ in found[:2]] == ["long.txt:1", "long.txt:2"]
     assert all(text.endswith("\n") and len(text) < 2000 for _, text in found)
+
+
+PREPARE = """
+import sys; from pathlib import Path; import data
+settings = {"_target_": "data.text.files.Files", "name": "files", "path": sys.argv[1], "tokenizer": "bytes"}
+data.load(settings, 256, Path(sys.argv[2]))
+print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_size_of_a_file(tmp_path: Path) -> None:
+    peaks = []
+    for megabytes in (20, 100):
+        book, cache = tmp_path / "book.txt", tmp_path / str(megabytes)
+        book.write_text("".join(f"line {n:9d}\n" for n in range(megabytes * 66_666)))
+        command = [sys.executable, "-c", PREPARE, str(book), str(cache)]
+        printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        peaks.append(int(printed.split()[-1]) / 1000)  # megabytes
+    assert peaks[1] - peaks[0] < 40

@@ -60,6 +60,12 @@ def test_a_package_is_not_imported_and_its_content_decides(
     assert corpus("some_package").origin() == "Python source code of some_package of an unknown version"
 
 
+def test_a_loop_of_links_ends(tmp_path: Path, prose: Callable[[int, int], str]) -> None:
+    (tmp_path / "code.py").write_text(prose(10, 0))
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert [name for name, _ in packages.python_files(tmp_path)] == ["code.py"]
+
+
 @pytest.fixture
 def pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Return a function that makes a wheel of a package, installs its own sources, and pins the wheel's."""

@@ -1,5 +1,8 @@
 """The kernels compute every form of effect as `models.attention.logits` defines it."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from torch import Tensor
@@ -10,6 +13,7 @@ from models.attention import KERNELS, attend, choose, eager, far_keys, flex, log
 from models.attention.plan import Plan
 from models.cpu.attention_backward import flash
 from models.effect import Adjust, Effect, Positions, Regions
+from models.registry import extend, load
 from tests.models.attention.forms import FORMS, B, D, H, T, effect, inputs, log_decay, supports, widen
 from tests.tolerance import agree, agree_all, as_accurate, float64
 
@@ -166,3 +170,23 @@ def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype
             assert (choose(q, form_effect) == "fused") == readable
     assert choose(q, effect(("score_scale",), at, learned)) == "explicit"  # its gradient needs the products
     assert choose(q.double(), Effect(at)) == choose(q.to("meta"), Effect(at)) == "explicit"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@torch.no_grad()
+def test_nothing_stays_in_memory(kernel: str) -> None:
+    """A cycle of references would keep the tensors of every layer until Python looks for garbage."""
+    encoding = load("rope", head_width=D, length=8)
+    encoding = encoding if kernel in ("sdpa", "fused") else extend("rerope", encoding)
+    q, k, v = torch.randn(3, B, H, T, D).unbind()
+    plan = Plan(encoding.effect_at(Positions.of(T)))
+    if KERNELS[kernel].refusal(q, plan):
+        pytest.skip("no C compiler")
+    held = [weakref.ref(x) for x in (q, k, v)]
+    gc.disable()
+    try:
+        attend(q, k, v, plan, kernel)
+        del q, k, v
+        assert [x() for x in held] == [None, None, None]
+    finally:
+        gc.enable()

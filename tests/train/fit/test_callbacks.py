@@ -95,3 +95,15 @@ def test_the_learning_rate_is_that_of_the_step(small: list[str], tmp_path: Path)
 
 def test_the_last_step_is_always_kept(small: list[str], tmp_path: Path) -> None:
     assert [step for step, _ in train(small, tmp_path / "a", "trainer.log_every=20").history] == [5]
+
+
+def test_a_training_that_diverges_is_a_result_with_its_step(
+    small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wild = ["optimizer.learning_rate=1e6", "trainer.log_every=20", "trainer.max_steps=30"]
+    result = train(small, tmp_path, *wild)
+    assert result.diverged_at == 4
+    assert result.reason is not None
+    assert result.reason.startswith("The loss is nan at step 4: lower optimizer.learning_rate=1e+06, raise")
+    assert result.reason in capsys.readouterr().out
+    assert not list(tmp_path.rglob("*.ckpt"))

@@ -1,5 +1,6 @@
 """A training, and the model that it returns."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import data
 from conf.errors import UsageError
 from models.registry import encodings_under
 from tests.composing import composed
+from tests.harm import flip
 from tests.train.fit.test_callbacks import train
 from train import build
 from train.context import Recipe, Run
@@ -95,6 +97,26 @@ def test_weights_of_a_training_that_ends_early_are_not_kept(
     assert not list(tmp_path.rglob("final.ckpt"))
 
 
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: flip(file, file.stat().st_size // 2),
+        lambda file: torch.save(torch.load(file) | {"id": "89abcdef"}, file),
+    ],
+    ids=["damaged", "of another training"],
+)
+def test_weights_that_are_not_of_a_training_are_made_again(
+    harm: Callable[[Path], None], small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(small, tmp_path)
+    expected = weights(tmp_path)
+    (file,) = tmp_path.glob("trained/*/final.ckpt")
+    harm(file)
+    train(small, tmp_path)
+    assert "is trained again, for final.ckpt." in capsys.readouterr().out
+    assert all(torch.equal(expected[name], weight) for name, weight in weights(tmp_path).items())
+
+
 class Stop(Callback):
     """A callback that ends the training, as EarlyStopping does."""
 
@@ -102,6 +124,12 @@ class Stop(Callback):
         self, trainer: Trainer, module: LightningModule, outputs: object, batch: object, index: int
     ) -> None:
         trainer.should_stop = trainer.global_step == 3
+
+
+def test_one_batch_is_learned_by_heart(small: list[str], tmp_path: Path) -> None:
+    more = ["trainer.max_steps=60", "trainer.log_every=30"]
+    once = train(small, tmp_path / "a", *more, "+trainer.overfit_batches=1").history
+    assert once[-1][1] < train(small, tmp_path / "b", *more).history[-1][1] - 0.5
 
 
 def test_workers_make_the_same_batches(small: list[str], tmp_path: Path) -> None:

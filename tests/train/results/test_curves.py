@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from train.results.curves import curve_name, summary_numbers
+from train.results.curves import curve_name, points, summary_numbers
 from train.results.rows import Row
+from train.results.summary_table import accuracies, losses
 
 ROW = Row(
     run="rope-s1-1a2b3c4d", encoding="rope", extension="none", seed=1, trained_length=64, data="python",
@@ -34,6 +35,23 @@ def test_a_curve_is_named_after_what_it_shows(change: dict, name: str) -> None:
     assert curve_name(replace(ROW, **change)) == name
 
 
+def test_a_length_is_one_point_of_every_curve_that_is_defined_there() -> None:
+    rows = [
+        replace(ROW, length=128, value=5.0),
+        ROW,
+        replace(ROW, extension="pi", value=4.5),
+        replace(ROW, extension="pi", length=128, value=None),
+        replace(ROW, extension="ntk", length=128, value=float("nan")),
+        replace(ROW, protocol="by_position", length=64, value=3.0),
+        replace(ROW, protocol="training", metric="seconds", value=9.0),
+    ]
+    assert points(rows) == [
+        ("by_position/position", 64, {"by_position/loss": 3.0}),
+        ("extrapolation/length", 64, {"extrapolation/loss": 4.0, "extrapolation/pi/loss": 4.5}),
+        ("extrapolation/length", 128, {"extrapolation/loss": 5.0}),
+    ]
+
+
 def test_the_summary_has_each_length_and_what_a_run_has_one_of() -> None:
     rows = [
         replace(ROW, length=32, value=4.2),
@@ -55,3 +73,25 @@ def test_the_summary_has_each_length_and_what_a_run_has_one_of() -> None:
         "extrapolation/accuracy@128": 0.5,
         "training/seconds": 9.0,
     }
+
+
+def test_answers_have_an_axis_of_their_own() -> None:
+    answer = replace(ROW, protocol="answers", metric="accuracy", value=0.5)
+    rows = [
+        replace(answer, length=128, value=0.25),
+        answer,
+        replace(answer, protocol="depth_0.50"),
+        replace(answer, metric="loss"),
+        ROW,
+    ]
+    assert points(rows) == [
+        (
+            "answers/length",
+            64,
+            dict.fromkeys(("answers/accuracy", "answers/depth_0.50/accuracy", "answers/loss"), 0.5),
+        ),
+        ("answers/length", 128, {"answers/accuracy": 0.25}),
+        ("extrapolation/length", 64, {"extrapolation/loss": 4.0}),
+    ]
+    assert losses(rows) == [ROW]
+    assert [row.length for row in accuracies(rows)] == [64, 64, 128]
