@@ -107,7 +107,9 @@ def test_a_sweep_leaves_no_orphans(
 
 def test_a_user_without_a_home_has_one(tmp_path: Path) -> None:
     """In a container: W&B and `datasets` write there."""
-    program = "import os; from train.runtime.process import set_environment as s; s(); print(os.environ['HOME'])"
+    program = (
+        "import os; from train.runtime.process import set_environment as s; s(); print(os.environ['HOME'])"
+    )
     environment = os.environ | {"HOME": str(tmp_path / "none"), "PYTHONPATH": str(ROOT)}
     printed = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
