@@ -1,5 +1,7 @@
 """Batches for training and windows for evaluation."""
 
+import subprocess
+import sys
 import sysconfig
 from itertools import pairwise
 from pathlib import Path
@@ -11,8 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tokenizers import Tokenizer
 
+from data.digest import ROOT
 from data.text.tokens import Text, repeat_spans, window_starts
 from tests.data.conftest import check_shares
+
+
+def test_the_package_gives_its_classes_but_the_id_of_a_run_needs_no_torch() -> None:
+    line = (
+        "import sys, data.text.files; assert 'torch' not in sys.modules; from data.text import Prepared, Text"
+    )
+    line += ", tokens; assert (Prepared, Text) == (tokens.Prepared, tokens.Text)"
+    subprocess.run([sys.executable, "-c", line], check=True, cwd=ROOT)
 
 
 def test_a_batch_depends_on_seed_and_step_alone(stdlib: Text) -> None:
