@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import mean
 
 from conf.errors import UsageError
+from models import registry
 from sweeps import command
 from sweeps.numbers import plural
 from sweeps.results import load_readable
@@ -44,7 +45,9 @@ def plan(arguments: Sequence[str]) -> Iterator[str]:
     if given.gpus < gpus:
         raise UsageError(f"gpus={given.gpus} is fewer than the {gpus} that one run takes.")
     rates, at_once = list(rates_of(encodings, given)), min(runs, given.gpus // gpus)
-    trained = config.batch * config.model.length * config.trainer.max_steps
+    steps, further = config.trainer.max_steps, finetuning_steps(config)
+    tokens = config.batch * config.model.length  # of a step
+    trained = tokens * (steps + sum(further))
     evaluated = evaluation_tokens(config)
     hours = [given.start / 3600 + (trained + evaluated) / rate / gpus / 3600 for rate in rates]
     total, weights = hours_in_all(hours, at_once), parameter_count(config)
@@ -54,7 +57,8 @@ def plan(arguments: Sequence[str]) -> Iterator[str]:
     yield f"throughput  {mean(rates):,.0f} tokens/s per GPU"
     yield f"tokens      {trained / 1e6:,.1f} million per run; evaluation takes that of {evaluated / 1e6:,.1f}"
     if limit := config.data.get("limit"):
-        passes = trained * BYTES / (limit * 1e6)
+        longest = tokens * (steps + max(further))  # each fine-tuning goes on where the training ended
+        passes = longest * BYTES / (limit * 1e6)
         warning = ": raise data.limit, or models learn the text by heart" if passes > 2 else ""
         yield f"passes      {passes:,.1f} over {limit:,.0f} MB of text, at {BYTES} bytes a token{warning}"
     yield f"hours       {total:,.1f}; {mean(hours):,.1f} per run"
@@ -85,6 +89,13 @@ def rates_of(encodings: Sequence[str], given: Assumptions) -> Iterator[float]:
 def parameter_count(config: Config) -> int:
     model = config.model
     return model.vocab * model.width * (1 if model.tied else 2) + 12 * model.depth * model.width**2
+
+
+def finetuning_steps(config: Config) -> list[int]:
+    """Return the steps of further training under the chosen extension and those that are named; their steps
+    have about as many tokens as those of the training."""
+    named = (registry.read("extension", name) for name in config.evaluation.named)
+    return [config.extension.finetune_steps, *(int(each.get("finetune_steps", 0)) for each in named)]
 
 
 def evaluation_tokens(config: Config) -> float:

@@ -95,13 +95,15 @@ def track(config: EvaluatedConfig, folder: Path, run_id: str, facts: Mapping[str
     family = config.encoding.family if isinstance(config, Config) else None
     is_training = isinstance(config, Config) and config.run is None
     more = wanted.tags or os.environ.get("WANDB_TAGS", "").split(",")
-    tags = (*named.values(), family, f"seed {config.seed}", *more)
+    model = facts.get("encoding", "")  # the name of a checkpoint, which no setting has
+    name = folder.name if folder.name.startswith(model) else f"{model}-{folder.name}"
+    tags = (model, *named.values(), family, f"seed {config.seed}", *more)
     about = {
         "id": wandb_id(folder, run_id),
         "dir": Path(os.environ.get("WANDB_DIR") or config.outputs),
         "project": wanted.project or os.environ.get("WANDB_PROJECT") or "yardstick",
         "entity": wanted.entity,
-        "name": (wanted.name or os.environ.get("WANDB_NAME") or folder.name)[:LONGEST],
+        "name": (wanted.name or os.environ.get("WANDB_NAME") or name)[:LONGEST],
         "group": (wanted.group or os.environ.get("WANDB_RUN_GROUP") or folder.parent.name)[:LONGEST],
         "job_type": "train" if is_training else "evaluate",
         "tags": list(dict.fromkeys(tag[:LONGEST_TAG] for tag in tags if tag and tag != "none")),

@@ -45,6 +45,16 @@ def test_many_passes_over_a_small_text_are_a_warning() -> None:
     assert lines[3].endswith("raise data.limit, or models learn the text by heart")
 
 
+def test_further_training_counts() -> None:
+    """Half as many steps again, of as many tokens."""
+    settings = [SWEEP, "gpus=8", "throughput=100000", "encoding=rope", "data.limit=200", "extension=pi"]
+    plain, further = (list(plan([*settings, *more])) for more in ([], ["extension.finetune_steps=5000"]))
+    assert plain[3].startswith("passes      59.0 over")
+    assert further[3].startswith("passes      88.5 over")
+    assert "2,621.4 million" in plain[2]
+    assert "3,932.2 million" in further[2]
+
+
 def test_rates_are_those_of_finished_runs(tmp_path: Path) -> None:
     """RoPE reached 61,000 tokens a second and ALiBi 38,000; only runs with DONE count."""
     make_sweep(tmp_path / "sweep", ["rope", "alibi"], seeds=1, windows=8)

@@ -95,6 +95,14 @@ def command(module: str, arguments: tuple[str, ...]) -> None:
     import_module(module).entry()
 
 
+def on_other_processors(module: str, arguments: tuple[str, ...]) -> None:
+    """Run a command where the first processor alone multiplies bfloat16."""
+    from train.runtime import machine
+
+    machine.bfloat16_by = lambda: ["pairs"] * (os.environ["SLURM_PROCID"] == "0")  # type: ignore[attr-defined]
+    command(module, arguments)
+
+
 TOGETHER = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
 
 

@@ -12,10 +12,9 @@ from torch.distributed.run import main
 
 from tests.processes import TIMEOUT, descendants, exit_code, is_alive, start, wait_for
 from tests.train import wandb_file
-from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, run_tasks, srun
+from tests.train.conftest import ENDLESS, ROOT, TOGETHER, call, command, on_other_processors, run_tasks, srun
 from tests.train.test_run import close
 from train.results.rows import read_rows
-from train.runtime import machine
 
 pytestmark = pytest.mark.slow
 STEPS = ["trainer.max_steps=12", "encoding=t5", "batch=12"]
@@ -70,12 +69,6 @@ def test_processes_train_as_one(alone: Path, small: list[str], tmp_path: Path, l
         (row,) = [row for row in rows if (row.protocol, row.metric) == TRAINED]
         assert [step for step, _ in curve] == list(range(2, 13, 2))
         assert curve[-1][1] == pytest.approx(row.value, abs=1e-6)
-
-
-def on_other_processors(module: str, arguments: tuple[str, ...]) -> None:
-    """Run a command where the first processor alone multiplies bfloat16."""
-    machine.bfloat16_by = lambda: ["pairs"] * (os.environ["SLURM_PROCID"] == "0")  # type: ignore[attr-defined]
-    command(module, arguments)
 
 
 def test_all_processes_take_the_precision_of_the_first(small: list[str], tmp_path: Path) -> None:

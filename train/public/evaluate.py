@@ -94,8 +94,9 @@ def public_config(overrides: Sequence[str]) -> PublicConfig:
 
 
 def weights_dtype(config: PublicConfig) -> torch.dtype:
-    """Return the type of the weights, with `auto` resolved for this machine."""
-    precision = machine.resolved_precision(config.trainer.precision, config.trainer.accelerator)
+    """Return the type of the weights, with `auto` resolved for the machine of the first process."""
+    requested = config.trainer.precision, config.trainer.accelerator
+    precision = decision_of_rank_zero(machine.resolved_precision(*requested))  # processors may differ
     name = (
         ("bfloat16" if precision == "bf16-mixed" else "float32") if config.dtype == "auto" else config.dtype
     )

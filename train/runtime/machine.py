@@ -40,13 +40,12 @@ def is_on_gpu(accelerator: str) -> bool:
 
 
 def keep_memory() -> None:
-    """Let glibc keep the memory of freed tensors; otherwise it maps and clears logits anew at every step.
-    Tensors of more than 64 MB are given back: they would leave gaps between others."""
+    """Let glibc keep the memory of freed tensors; otherwise it maps and clears logits anew at every step."""
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
         return  # not glibc
-    mallopt(-3, 1 << 26)  # M_MMAP_THRESHOLD
+    mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
     mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
 
 

@@ -7,7 +7,7 @@ import torch
 
 from conf.errors import UsageError
 from tests.checkpoints import save_small_llama
-from tests.train.conftest import command, run_tasks, srun
+from tests.train.conftest import command, on_other_processors, run_tasks, srun
 from train.fit import module
 from train.fit.checkpoints import Weights, read_checkpoint, weights_digest
 from train.public.adapters import with_adapters
@@ -143,6 +143,15 @@ def test_two_processes_write_one_folder(settings: list[str], tmp_path: Path) -> 
         if row.metric == "loss" and row.protocol == "same_tokens"
     }
     assert losses == pytest.approx(alone, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_all_processes_take_the_type_of_the_first(settings: list[str], tmp_path: Path) -> None:
+    chosen = ("dtype=auto", "trainer.precision=auto", "trainer.devices=2", f"outputs={tmp_path}")
+    run_tasks(tmp_path, srun(2), on_other_processors, "train.evaluate", (*settings, *chosen))
+    (folder,) = tmp_path.glob("checkpoints/model/pi-*")
+    check_finished(folder)
+    assert {row.precision for row in read_rows(folder / RESULTS)} == {"bfloat16"}
 
 
 def test_the_id_covers_the_weights(settings: list[str], tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ def test_wandb_has_the_rows_and_the_curve_of_a_fine_tuning(settings: list[str], 
     (folder,) = [path for path in tmp_path.glob("wandb/*run-*") if not path.is_symlink()]
     content = wandb_file.read(folder)
     assert content.config["encoding"] == "model"
+    assert content.run["display_name"].startswith("model-pi-")
+    assert {"model", "pi", "mine"} <= set(content.run["tags"])
     assert content.config["checkpoint"].endswith("/model")
     assert content.exits == [0]
     losses = {row.length: row.value for row in rows if row.metric == "loss" and row.extension == "none"}
