@@ -10,16 +10,17 @@ from conf.errors import UsageError
 from sweeps.gain import TOLERANCE, judged_gains, method_gains, paired_gains
 from sweeps.numbers import signed, to_markdown
 from sweeps.study.gains import gain_cell, largest_first, read_table_of
+from sweeps.study.options import Options
 from sweeps.table import Table, rows_where
 from train.results.protocols import COPYING
 
 SHARE = "share"  # the metric: of all targets
 
 
-def copying_table(folders: Sequence[Path], options: dict[str, str]) -> str:
+def copying_table(folders: Sequence[Path], options: Options) -> str:
     """Return the gain over a window at `times` (4) times the training length: of all targets, then of those
     in each range of distances; after the slash what the range adds to the whole gain."""
-    table, multiple = read_table_of(folders[0]), int(options.get("times", "4"))
+    table, multiple = read_table_of(folders[0]), options.times
     length = multiple * table.trained
     parts = copying_gains(table, length, [table.trained, length])
     if not parts:

@@ -10,17 +10,18 @@ from sweeps.comparison import Comparison, comparisons_of, unit
 from sweeps.numbers import number, plural, to_markdown
 from sweeps.results import load_sweep
 from sweeps.statistics import interval, smallest_difference
+from sweeps.study.options import Options
 
 COUNTS = (2, 3, 5, 8, 12)  # of seeds
 
 
-def power_table(folders: Sequence[Path], options: dict[str, str]) -> str:
+def power_table(folders: Sequence[Path], options: Options) -> str:
     """Return the smallest difference from the reference that a number of seeds detects with 80 % power at
     5 %, Bonferroni-corrected, by length; the median over methods."""
-    planned = int(options.get("seeds", "5"))
+    planned = options.seeds
     if planned < 2:
         raise UsageError(f"seeds must be at least 2, not {planned}: one shows no variation.")
-    comparisons = comparisons_of(load_sweep(folders[0]), options.get("reference"))
+    comparisons = comparisons_of(load_sweep(folders[0]), options.reference)
     return "\n\n".join(power_of(comparison, planned) for comparison in comparisons)
 
 

@@ -1,5 +1,6 @@
 """The tables of the study are those of its rows, by other means."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +60,15 @@ def test_gains_and_archives_say_the_same(tmp_path: Path, table: Table) -> None:
     for name, row in cells(text).items():
         assert row[0] == "3"
         assert value(row[4]) == pytest.approx(found[name, "none", 512], abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [("times=x", "times=x should be a valid integer"), ("time=4", "no setting 'time'. Did you mean 'times'?")],
+)
+def test_a_wrong_option_is_a_sentence(word: str, sentence: str, table: Table) -> None:
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        table("gain", STUDY / "headline", word)
 
 
 def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, table: Table) -> None:
