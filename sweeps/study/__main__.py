@@ -24,7 +24,6 @@ from sweeps.study.options import Options
 from sweeps.study.power import power_table
 from sweeps.study.rates import rate_table
 from sweeps.study.replaced import replaced_table
-from train.config.compose import dotted
 
 
 def archive(folders: Sequence[Path], options: Options) -> str:
@@ -56,7 +55,7 @@ def main() -> None:
     folders = [Path(word) for word in words if "=" not in word]
     if name not in COMMANDS or len(folders) < COMMANDS[name][0]:
         raise UsageError(f"Write: python -m sweeps.study {' | '.join(COMMANDS)}, then a folder or several.")
-    options = Options.of(dotted([word for word in words if "=" in word]))
+    options = Options.of([word for word in words if "=" in word])
     print(COMMANDS[name][1](folders, options))
 
 

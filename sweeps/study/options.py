@@ -1,11 +1,28 @@
 """The options of the tables of the study."""
 
-from train.config.validation import Natural, Section
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from conf.errors import UsageError, no_choice
 
 
-class Options(Section):
+@dataclass(frozen=True)
+class Options:
     """The command line of `sweeps.study`, after the folders."""
 
-    times: Natural = 4  # the training length
-    seeds: Natural = 5  # that a sweep is planned with
+    times: int = 4  # the training length
+    seeds: int = 5  # that a sweep is planned with
     reference: str | None = None  # method
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "Options":
+        """Return the options in words such as times=8. Raise UsageError for a wrong name or number."""
+        kinds, given = {field.name: field.type for field in fields(cls)}, dict[str, Any]()
+        for key, text in (word.split("=", 1) for word in words):
+            if key not in kinds:
+                raise UsageError(no_choice("option", key, kinds))
+            if kinds[key] is int and not (text.isdecimal() and int(text)):
+                raise UsageError(f"{key}={text} should be a whole number of at least 1.")
+            given[key] = int(text) if kinds[key] is int else text
+        return cls(**given)

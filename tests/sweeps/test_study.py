@@ -64,7 +64,7 @@ def test_gains_and_archives_say_the_same(tmp_path: Path, table: Table) -> None:
 
 @pytest.mark.parametrize(
     ("word", "sentence"),
-    [("times=x", "times=x should be a valid integer"), ("time=4", "no setting 'time'. Did you mean 'times'?")],
+    [("times=x", "times=x should be a whole number"), ("time=4", "no option 'time'. Did you mean 'times'?")],
 )
 def test_a_wrong_option_is_a_sentence(word: str, sentence: str, table: Table) -> None:
     with pytest.raises(UsageError, match=re.escape(sentence)):
