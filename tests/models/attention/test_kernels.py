@@ -180,7 +180,7 @@ def test_nothing_stays_in_memory(kernel: str) -> None:
     encoding = encoding if kernel in ("sdpa", "fused") else extend("rerope", encoding)
     q, k, v = torch.randn(3, B, H, T, D).unbind()
     plan = Plan(encoding.effect_at(Positions.of(T)))
-    if KERNELS[kernel].refusal(q, plan):
+    if kernel == "fused" and native.lacks_compiler():
         pytest.skip("no C compiler")
     held = [weakref.ref(x) for x in (q, k, v)]
     gc.disable()
