@@ -20,21 +20,21 @@ from sweeps.archive import pack, unpack
 from sweeps.study.agreement import agreement_table
 from sweeps.study.copying import copying_table
 from sweeps.study.gains import gain_table
-from sweeps.study.options import Options
+from sweeps.study.options import StudyOptions
 from sweeps.study.power import power_table
 from sweeps.study.rates import rate_table
 from sweeps.study.replaced import replaced_table
 
 
-def archive(folders: Sequence[Path], options: Options) -> str:
+def archive(folders: Sequence[Path], options: StudyOptions) -> str:
     return f"{pack(*folders)} runs are in {folders[1]}."
 
 
-def unarchive(folders: Sequence[Path], options: Options) -> str:
+def unarchive(folders: Sequence[Path], options: StudyOptions) -> str:
     return f"{unpack(*folders)} runs are in {folders[1]}."
 
 
-Command = Callable[[Sequence[Path], Options], str]
+Command = Callable[[Sequence[Path], StudyOptions], str]
 COMMANDS: dict[str, tuple[int, Command]] = {  # with the fewest folders
     "gain": (1, gain_table),
     "copying": (1, copying_table),
@@ -55,7 +55,7 @@ def main() -> None:
     folders = [Path(word) for word in words if "=" not in word]
     if name not in COMMANDS or len(folders) < COMMANDS[name][0]:
         raise UsageError(f"Write: python -m sweeps.study {' | '.join(COMMANDS)}, then a folder or several.")
-    options = Options.of([word for word in words if "=" in word])
+    options = StudyOptions.of([word for word in words if "=" in word])
     print(COMMANDS[name][1](folders, options))
 
 

@@ -14,14 +14,14 @@ import pandas as pd
 from sweeps.gain import GAINS, gain_samples, method_gains
 from sweeps.numbers import MISSING, number, to_markdown
 from sweeps.study.gains import read_table_of
-from sweeps.study.options import Options
+from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
 
 FEWEST = 5  # methods that two scales must share
 HEADS = ["from", "methods", "gain: tau", "by seed", "gainers", "among gainers: tau", "loss at L: tau"]
 
 
-def agreement_table(folders: Sequence[Path], options: Options) -> str:
+def agreement_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return Kendall's tau of each scale with the last: of the gain at `times` (4) times the training length,
     among all methods and among those that gain in the last."""
     *tables, last = map(read_table_of, folders)

@@ -10,14 +10,14 @@ from conf.errors import UsageError
 from sweeps.gain import TOLERANCE, judged_gains, method_gains, paired_gains
 from sweeps.numbers import signed, to_markdown
 from sweeps.study.gains import gain_cell, largest_first, read_table_of
-from sweeps.study.options import Options
+from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
 from train.results.protocols import COPYING
 
 SHARE = "share"  # the metric: of all targets
 
 
-def copying_table(folders: Sequence[Path], options: Options) -> str:
+def copying_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the gain over a window at `times` (4) times the training length: of all targets, then of those
     in each range of distances; after the slash what the range adds to the whole gain."""
     table, multiple = read_table_of(folders[0]), options.times

@@ -13,7 +13,7 @@ from sweeps.numbers import number, times, to_markdown, with_interval
 from sweeps.read_tables import only_table
 from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT
-from sweeps.study.options import Options
+from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
 
 
@@ -22,7 +22,7 @@ def read_table_of(folder: Path) -> Table:
     return only_table(load_readable(folder))
 
 
-def gain_table(folders: Sequence[Path], options: Options) -> str:
+def gain_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the loss at the training length and the gain at each longer length; with several folders, the
     gain at `times` (4) times the training length in each, on the seeds and documents that all have."""
     tables = [read_table_of(folder) for folder in folders]

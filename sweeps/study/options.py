@@ -8,7 +8,7 @@ from conf.errors import UsageError, no_choice
 
 
 @dataclass(frozen=True)
-class Options:
+class StudyOptions:
     """The command line of `sweeps.study`, after the folders."""
 
     times: int = 4  # the training length
@@ -16,7 +16,7 @@ class Options:
     reference: str | None = None  # method
 
     @classmethod
-    def of(cls, words: Sequence[str]) -> "Options":
+    def of(cls, words: Sequence[str]) -> "StudyOptions":
         """Return the options in words such as times=8. Raise UsageError for a wrong name or number."""
         kinds, given = {field.name: field.type for field in fields(cls)}, dict[str, Any]()
         for key, text in (word.split("=", 1) for word in words):

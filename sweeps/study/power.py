@@ -10,12 +10,12 @@ from sweeps.comparison import Comparison, comparisons_of, unit
 from sweeps.numbers import number, plural, to_markdown
 from sweeps.results import load_sweep
 from sweeps.statistics import interval, smallest_difference
-from sweeps.study.options import Options
+from sweeps.study.options import StudyOptions
 
 COUNTS = (2, 3, 5, 8, 12)  # of seeds
 
 
-def power_table(folders: Sequence[Path], options: Options) -> str:
+def power_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the smallest difference from the reference that a number of seeds detects with 80 % power at
     5 %, Bonferroni-corrected, by length; the median over methods."""
     planned = options.seeds

@@ -16,13 +16,13 @@ from sweeps.numbers import times, to_markdown
 from sweeps.read_tables import read_table
 from sweeps.runs import FinishedRun
 from sweeps.study.gains import gain_cell, largest_first, read_table_of
-from sweeps.study.options import Options
+from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
 
 RATE = "optimizer.learning_rate"
 
 
-def rate_table(folders: Sequence[Path], options: Options) -> str:
+def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the best rate of each method and its gains there, then those at the first rate, paired."""
     by_rate = tables_by_rate([read_table_of(folder) for folder in folders])
     if len(by_rate) < 2:

@@ -7,7 +7,7 @@ from conf.errors import UsageError
 from sweeps.gain import judged_gains, method_gains, over_words
 from sweeps.numbers import to_markdown
 from sweeps.study.gains import gain_cell, largest_first, read_table_of
-from sweeps.study.options import Options
+from sweeps.study.options import StudyOptions
 from sweeps.table import rows_where
 from train.results.gain import EVERYTHING
 from train.results.protocols import REPLACED, REPLACED_ELSEWHERE
@@ -18,7 +18,7 @@ PLACES = {
 }
 
 
-def replaced_table(folders: Sequence[Path], options: Options) -> str:
+def replaced_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the gain at `times` (4) times the training length, and how much the loss rises when the earlier
     occurrences of its targets are replaced by other text, and when as much text elsewhere is."""
     table, multiple = read_table_of(folders[0]), options.times
