@@ -8,9 +8,9 @@ from models.registry import locate, read
 
 
 def comment(group: str, name: str) -> str:
-    """Return the comment at the head of a method's file in `conf/`, which says what to expect."""
-    lines = files(group)[name].read_text("utf-8").splitlines()
-    return " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), lines))
+    """Return the comment at the head of a file in `conf/`, less the line that Hydra reads."""
+    lines = takewhile(lambda line: line.startswith("#"), files(group)[name].read_text("utf-8").splitlines())
+    return " ".join(line.lstrip("# ") for line in lines if not line.startswith("# @package"))
 
 
 def about(group: str, name: str) -> str:
