@@ -8,14 +8,16 @@ extensions and both fair controls, and asks for what stands far back; its first 
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from conf.choices import content, files
 from sweeps import command
 from sweeps.gain import GAINS, LOSES, method_gains
-from sweeps.numbers import number, times, to_markdown, with_interval
+from sweeps.numbers import MISSING, number, times, to_markdown, with_interval
 from sweeps.read_tables import read_tables
 from sweeps.results import load_sweep
 from sweeps.statistics import estimate
@@ -31,6 +33,7 @@ DEFAULTS = (
     "evaluation.protocols=[same_tokens,key_tokens]",
     "evaluation.retrieval=needle",
 )
+COST = ("evaluation.extensions=[]", "evaluation.protocols=[same_tokens]", "evaluation.retrieval=null")
 DRAWS = 2000  # of documents, for the interval of a length
 
 
@@ -108,18 +111,56 @@ def length_table(table: Table) -> str:
     return to_markdown(["tokens", "loss", "change", "loss of key tokens"], cells)
 
 
-def cost_table(table: Table) -> str:
-    """Return the cost of each extension at the context of the checkpoint, and its gain at longer lengths."""
-    found, plain = method_gains(table).droplevel("method"), losses_by_length(table)
+def cost(table: Table, extension: str) -> str:
+    """Return by how much an extension raises the loss at the context of the checkpoint."""
+    rise = losses_by_length(table, extension) - losses_by_length(table)
+    row = paired_change(table, rise.loc[[table.trained]]).iloc[0]
+    return with_interval(row["value"], row["low"], row["high"])
+
+
+def extension_table(table: Table) -> str:
+    """Return the cost of each extension at the context of the checkpoint, and its gain at longer lengths. An
+    extension whose factor follows the length changes nothing at the context."""
+    found, chosen = method_gains(table).droplevel("method"), table.runs[0].facts["settings.names.extension"]
     lengths = sorted(found.index.unique("length"))
     rows = []
-    for name in found.index.unique("extension"):
-        cost = paired_change(table, (losses_by_length(table, name) - plain).loc[[table.trained]]).iloc[0]
+    for name in map(str, found.index.unique("extension")):
         cells = [found.loc[(name, n)] for n in lengths]
-        texts = [with_interval(row["value"], row["low"], row["high"]) for row in (cost, *cells)]
-        rows.append([str(name), *texts])
+        gains = [with_interval(row["value"], row["low"], row["high"]) for row in cells]
+        rows.append([name, MISSING if follows_length(name) and name != chosen else cost(table, name), *gains])
     heads = ["extension", f"cost at {table.trained:,}", *(f"gain at {n:,}" for n in lengths)]
     return to_markdown(heads, rows)
+
+
+def follows_length(extension: str) -> bool:
+    """Return whether the factor of an extension is the evaluated length over the context."""
+    return extension in files("extension") and content("extension", extension).get("factor") == "auto"
+
+
+def fixed_costs(table: Table, words: Sequence[str]) -> list[str]:
+    """Evaluate each recommended extension whose factor follows the length once more at the context, with the
+    factor of its target, which a server has at every length; return its cost in sentences."""
+    from train.public.evaluate import evaluate_checkpoint, public_config
+
+    sentences, chosen = [], table.runs[0].facts["settings.names.extension"]
+    words = [word for word in words if not word.startswith("extension")]
+    for n, row in recommended(table).items():
+        name, factor = str(row.name), n / table.trained
+        if row["verdict"] == GAINS and follows_length(name) and name != chosen:
+            place = (
+                f"extension={name}",
+                f"extension.factor={factor:g}",
+                f"evaluation.lengths=[{table.trained}]",
+            )
+            folder = evaluate_checkpoint(public_config([*words, *place, *COST]))
+            found = cost(text_table(folder), name)
+            sentences.append(f"{name} with a fixed factor of {factor:g} costs {found} at {table.trained:,}.")
+    return sentences
+
+
+def text_table(folder: Path) -> Table:
+    """Return the losses of an evaluation."""
+    return next(table for table in read_tables(load_sweep(folder)) if not table.is_answers)
 
 
 def retrieval_table(table: Table) -> str:
@@ -133,18 +174,18 @@ def retrieval_table(table: Table) -> str:
     return to_markdown(["", *(f"{n:,}" for n in values.columns)], rows)
 
 
-def audit_page(folder: Path) -> str:
-    """Return the measured part of the page, from the rows of an evaluation."""
-    tables = read_tables(load_sweep(folder))
-    text = next(table for table in tables if not table.is_answers)
+def audit_page(folder: Path, fixed: Sequence[str] = ()) -> str:
+    """Return the measured part of the page, from the rows of an evaluation and what `fixed_costs` found."""
+    tables, text = read_tables(load_sweep(folder)), text_table(folder)
     name = text.runs[0].encoding
     documents = f"{len(text.windows)} documents of {text.data}; 95 % intervals over documents."
     parts = [
         f"{name}: {first_line(text)}", documents,
         "Loss of the same last tokens, nats, with more context before them:", length_table(text),
         "A gain is the loss under the better of a sliding window and a sliding crop of the context of the "
-        "checkpoint, minus the loss with everything. A cost is the rise of the loss at that context.",
-        cost_table(text),
+        "checkpoint, minus the loss with everything. A cost is the rise of the loss at that context; where "
+        "it is missing, the factor follows the length and is 1 there.",
+        extension_table(text), *fixed,
     ]  # fmt: skip
     for table in tables:
         if table.is_answers:
@@ -162,8 +203,9 @@ def main() -> int:
 
     config = public_config([*DEFAULTS, *words])
     folder = evaluate_checkpoint(config)
+    fixed = fixed_costs(text_table(folder), [*DEFAULTS, *words])
     facts = static.rotations_of_all(configuration(config.checkpoint))
-    text = f"{audit_page(folder)}\n\n{static.text_of(facts)}"
+    text = f"{audit_page(folder, fixed)}\n\n{static.text_of(facts)}"
     write_whole(folder / "audit.md", text + "\n")
     print(f"\n{text}\n\n{folder / 'audit.md'}")
     return 0

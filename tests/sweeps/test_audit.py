@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweeps.audit import effective_length, first_harm, main
+from sweeps.audit import effective_length, first_harm, fixed_costs, losses_by_length, main, text_table
+from sweeps.gain import GAINS
 from sweeps.table import Table
 from tests.checkpoints import save_documents, save_small_llama
 from train.evaluation import key_tokens
+from train.public.evaluate import evaluate_checkpoint, public_config
 
 
 def test_the_page_of_a_small_checkpoint(
@@ -31,7 +33,7 @@ def test_the_page_of_a_small_checkpoint(
     assert main() == 0
     printed = capsys.readouterr().out
     assert "More context lowers the loss up to" in printed
-    assert "| yarn |" in printed
+    assert "| yarn | – |" in printed  # its factor is 1 at the context, where a cost of 0 would mislead
     assert re.search(r"\| 192 \| [\d.]+ \| [^|]+ \| \d\.\d+ \|", printed)  # the loss of key tokens is there
     assert "depth 0.50" in printed
     assert "No engine is known to read this file differently." in printed
@@ -39,6 +41,26 @@ def test_the_page_of_a_small_checkpoint(
     assert page.read_text().strip() in printed
     assert main() == 0
     assert "is done already" in capsys.readouterr().out
+
+
+def test_the_cost_of_a_recommended_extension_is_that_of_its_factor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the context it is scaled as for its target, as a server scales it at every length."""
+    model, text = save_small_llama(tmp_path / "model"), save_documents(tmp_path / "text.csv")
+    words = [
+        f"model={model}", "data=files", f"data.path={text}", "data.held_out=0.5", f"outputs={tmp_path}",
+        "trainer.accelerator=cpu", "length=192", "evaluation.lengths=[192,384]", "evaluation.windows=8",
+        "evaluation.extensions=[crop,window,pi]",
+    ]  # fmt: skip
+    table = text_table(evaluate_checkpoint(public_config(words)))
+    best = pd.Series({"verdict": GAINS}, name="pi")  # a random model gains by none
+    monkeypatch.setattr("sweeps.audit.recommended", lambda _: {384: best})
+    (sentence,) = fixed_costs(table, words)
+    assert re.fullmatch(r"pi with a fixed factor of 2 costs \S+ \[.+\] at 192\.", sentence)
+    (folder,) = tmp_path.glob("checkpoints/model/pi-*")
+    found = text_table(folder)
+    assert (losses_by_length(found, "pi") != losses_by_length(found)).all(axis=None)
 
 
 def test_the_effective_length() -> None:
