@@ -7,13 +7,17 @@ import pandas as pd
 
 from models.registry import names, read
 from sweeps.claims.verdict import FEWEST_SEEDS
+from sweeps.compare import paired_difference
 from sweeps.drawing.page import markdown_page
-from sweeps.numbers import MISSING, between, number, plural, text_table
+from sweeps.gain import GAINS, TOLERANCE
+from sweeps.numbers import MISSING, between, number, plural, text_table, with_interval
 from sweeps.site.costs import times_of
 from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
 
 TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
-GOALS = (("both", "loss"), ("", "loss"), ("wide", "loss"), ("both", "retrieval"), ("needle", "retrieval"))
+GOALS = (
+    ("headline", "loss"), ("", "loss"), ("wide", "loss"), ("both", "retrieval"), ("needle", "retrieval"),
+)  # fmt: skip
 TARGETS = (1, 4, 8, 16)  # times the training length
 MOST = 6  # names in a cell
 SHORT = {
@@ -22,14 +26,16 @@ SHORT = {
     "8 times longer, to find what was said": ("needle", "retrieval", 8),
 }
 GOAL_HEADS = (
-    "measure", "trained", "target", "best", "value", "not separable from it", "cheapest of these",
-    "gain of the best", "how sure",
+    "measure", "trained", "target", "best", "value", "gain of the best", "not separable from it",
+    "cheapest of these that gains", "how sure",
 )  # fmt: skip
-EXTENSION_HEADS = ("extension", "2x", "4x", "16x")
+EXTENSION_TARGETS = (2, 4, 8, 16)  # times the training length
+FIXED = ("yarn", "ntk", "pi")  # extensions whose rows with a factor of 8 at every length are archived
 METHOD_HEADS = (
     "encoding", "family", "loss at 64", "gain at 4x", "gain at 16x", "retrieval at 4x", "step, x NoPE",
 )  # fmt: skip
 BOUNDED = ("sinks", "lm_infinite", "crop", "window")  # extensions under which a model sees a window
+NO_REMEDIES = ("plain", "bfloat16")  # extensions that reach no further than RoPE
 
 
 def advice_page() -> str:
@@ -43,8 +49,10 @@ def advice_page() -> str:
         extension=next(row for name, row in extensions.items() if name.split("+")[0] not in BOUNDED),
         goals=text_table(GOAL_HEADS, [goal_row(evidence, n) for evidence in every for n in TARGETS]),
         settings=[f"`{evidence.folder}` ({evidence.measure}): {evidence.setting}" for evidence in every],
-        extensions=text_table(EXTENSION_HEADS, extensions.values()),
+        extensions=text_table(("extension", *(f"{n}x" for n in EXTENSION_TARGETS)), extensions.values()),
+        fixed=[(name, *fixed_factor(name)) for name in FIXED],
         methods=text_table(METHOD_HEADS, method_rows()),
+        tolerance=TOLERANCE,
     )
 
 
@@ -60,17 +68,26 @@ def goal_row(evidence: Evidence, multiple: int) -> list[str]:
     best = comparison.best[length]
     found = comparison.means.loc[(best.method, "none", length)]
     gain, seeds = evidence.gain(best.method, "none", multiple), int(found["seeds"])
+    candidates = [
+        name for name in (best.method, *best.tied) if multiple == 1 or gains(evidence, name, multiple)
+    ]
     is_decided = seeds >= FEWEST_SEEDS or 2 * len(best.tied) < best.others
     more = f" and {len(best.tied) - MOST} more" if len(best.tied) > MOST else ""
     return [
         evidence.measure, f"{comparison.trained} tokens, `{evidence.folder}`",
         f"{length:,} tokens, {multiple}x", code(best.method),
         number(found["value"]) + between(found["low"], found["high"]).replace("+", ""),
-        ", ".join(map(code, best.tied[:MOST])) + more or "none",
-        cheapest([best.method, *best.tied]) if is_decided else "the rows cannot choose",
         MISSING if gain is None else f"{gain_text(gain)}, over {gain['over']}",
+        ", ".join(map(code, best.tied[:MOST])) + more or "none",
+        cheapest(candidates) if is_decided else "the rows cannot choose",
         sureness(seeds, best.others - len(best.tied), best.others),
     ]  # fmt: skip
+
+
+def gains(evidence: Evidence, method: str, multiple: int) -> bool:
+    """Return whether a method is shown to gain from longer context."""
+    gain = evidence.gain(method, "none", multiple)
+    return gain is not None and gain["verdict"] == GAINS
 
 
 def cheapest(methods: list[str]) -> str:
@@ -115,15 +132,26 @@ def method_rows() -> list[list[str]]:
 
 def extension_gains() -> dict[str, list[str]]:
     """Return the gains of RoPE under each extension, the largest at 4 times the training length first."""
-    (evidence,) = read_evidence(EXTENSIONS)
+    evidence = find(EXTENSIONS, "loss")
     gains = evidence.comparison.gains
     at_four = gains["value"].xs(("rope", 4 * evidence.comparison.trained), level=("method", "length"))
     labels = [label for label in at_four.sort_values(ascending=False, kind="stable").index if is_known(label)]
     return {
-        label: [f"`{label}`", *(gain_text(evidence.gain("rope", label, multiple)) for multiple in (2, 4, 16))]
+        label: [f"`{label}`", *(gain_text(evidence.gain("rope", label, n)) for n in EXTENSION_TARGETS)]
         for label in labels
     }
 
 
 def is_known(label: str) -> bool:
-    return label.split("+")[0] in names("extension")
+    name = label.split("+")[0]
+    return name in names("extension") and name not in NO_REMEDIES
+
+
+def fixed_factor(name: str) -> list[str]:
+    """Return what an extension with a factor of 8 at every length adds to the loss of RoPE, at the training
+    length and at 8 times that length."""
+    comparison = find(f"claims/{name}_8", "loss").comparison
+    under, plain = (comparison.sample.loc[("rope", label)] for label in (name, "none"))
+    found = paired_difference(under, plain, comparison.table.windows)
+    rows = [found.loc[multiple * comparison.trained] for multiple in (1, 8)]
+    return [with_interval(row["value"], row["low"], row["high"]) for row in rows]

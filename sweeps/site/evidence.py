@@ -12,7 +12,7 @@ from sweeps.results import load_sweep
 from train.paths import ROOT
 
 ARCHIVES = ("both", "encodings", "", "deep", "wide", "needle")  # with encodings trained from scratch
-EXTENSIONS = "extensions"  # with RoPE under extensions
+EXTENSIONS = "claims/extensions"  # with RoPE under every extension
 MULTIPLES = (2, 4, 8, 16)  # of the training length
 HEADS = ("setting", "measure", "trained", "score there", *(times(n, 1) for n in MULTIPLES), "control")
 
