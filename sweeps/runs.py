@@ -58,12 +58,13 @@ class FinishedRun:
 
     @property
     def trained_tokens(self) -> int | None:
-        """Return the number of tokens that the weights were trained on; None if a task counts lengths in
-        another unit, as steps then differ in tokens."""
+        """Return the number of tokens that the weights were trained on; None for a checkpoint of others, and
+        if a task counts lengths in another unit, as steps then differ in tokens."""
         sizes = [self.settings.get(key) for key in ("trainer.max_steps", "batch", "model.length")]
         steps, batch, length = (size if isinstance(size, int) else 0 for size in sizes)
-        whole = round((self.facts.get("settings.checkpoint") or 1.0) * steps) * batch * length
-        return whole if whole and length == self.rows[0].trained_length else None
+        if not steps * batch * length or length != self.rows[0].trained_length:
+            return None
+        return round((self.facts.get("settings.checkpoint") or 1.0) * steps) * batch * length
 
 
 def load_run(place: Path) -> FinishedRun:

@@ -74,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a user's folder: with a trained run, a sweep, and the data of the documentation."""
     folder = tmp_path_factory.mktemp("user")
     run_here(composed(*TINY, f"outputs={folder}/outputs"), folder / "outputs/runs/rope")
-    make_sweep(folder / "outputs/sweeps/encodings", ["rope", "alibi"], seeds=2, windows=8)
+    make_sweep(folder / "outputs/sweeps/encodings", ["rope", "alibi", "my_bias"], seeds=2, windows=8)
     shutil.copytree(folder / "outputs/sweeps/encodings", folder / "outputs/sweeps/encodings_gpu")
     shutil.copytree(ROOT / "docs/study", folder / "docs/study")
     write_method("my_bias", folder / "methods")

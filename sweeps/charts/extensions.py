@@ -2,12 +2,14 @@
 
 import pandas as pd
 
+from sweeps.charts.by_length import controls
 from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Spec
 from sweeps.drawing.line_rows import Axes
 from sweeps.drawing.lines import line_panels
 from sweeps.gain import over_words
 from sweeps.statistics import estimate
+from train.results.gain import FAIR_CONTROLS
 
 MOST_PANELS = 9
 
@@ -67,7 +69,33 @@ def extension_figure(comparison: Comparison) -> dict[str, Spec]:
         share=comparison.metric in SHARES,
     )
     table = table.assign(least=table["low"], most=table["high"], is_whole=True)
-    return {"extensions": line_panels(table, axes)}
+    views = {"extensions": line_panels(table, axes)}
+    is_alone = len(comparison.names) == 1 and not comparison.table.is_answers
+    return {"loss under extensions": loss_chart(comparison)} | views if is_alone else views
+
+
+def loss_chart(comparison: Comparison) -> Spec:
+    """Draw the loss of a single method at each length, under each extension and both fair controls."""
+    (method,) = comparison.names
+    curves = {"no extension": comparison.means.loc[(method, "none")]}
+    for control in (name for name in FAIR_CONTROLS if name in controls_of(comparison)):
+        curves[control] = controls_of(comparison)[control].loc[method].to_frame("value")
+    for extension in extended_methods(comparison)[method]:
+        curves[extension] = comparison.means.loc[(method, extension)]
+    every = [
+        curve[["value"]].reindex(comparison.lengths).assign(place=place, name=name)
+        for place, (name, curve) in enumerate(curves.items())
+    ]
+    table = pd.concat(every).rename_axis("length").reset_index()
+    table = table.assign(panel=method, source="", is_whole=False)
+    note = f"{comparison.title}; crop and window are controls, which see {comparison.trained:,} tokens"
+    x, y = comparison.axis(comparison.protocol), unit(comparison.metric)
+    return line_panels(table, Axes("Loss under each extension", note, x, y, comparison.trained))
+
+
+def controls_of(comparison: Comparison) -> dict[str, "pd.Series[float]"]:
+    """Return the values under each control by method and length."""
+    return {str(values.name): values for values in controls(comparison)}
 
 
 def common_beginning(extensions: list[str]) -> str:

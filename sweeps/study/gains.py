@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,9 @@ from sweeps.read_tables import only_table
 from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT
 from sweeps.study.options import StudyOptions
-from sweeps.table import Table, rows_where
+from sweeps.table import Table, rows_where, variant_name
+
+Name = TypeVar("Name", str, tuple[str, str])  # a method, or a method under an extension
 
 
 def read_table_of(folder: Path) -> Table:
@@ -29,15 +32,25 @@ def gain_table(folders: Sequence[Path], options: StudyOptions) -> str:
     if len(tables) > 1:
         return checkpoint_table(tables, options.times)
     comparison = Comparison(tables[0])
-    trained, found = comparison.trained, comparison.gains.xs("none", level="extension")
-    lengths = sorted(found.index.unique("length"))
-    losses = comparison.means.xs("none", level="extension")
+    trained, found = comparison.trained, comparison.gains
+    lengths, losses = sorted(found.index.unique("length")), comparison.means
     rows = []
-    for name in largest_first(rows_where(found, length=comparison.halfway), comparison.names):
-        home, cells = losses.loc[(name, trained)], [gain_cell(found, (name, length)) for length in lengths]
-        rows.append([f"`{name}`", str(int(home["seeds"])), number(home["value"]), *cells])
+    for name in largest_first(rows_where(found, length=comparison.halfway), variants(comparison)):
+        home = losses.loc[(*name, trained)]
+        cells = [gain_cell(found, (*name, length)) for length in lengths]
+        label = f"`{variant_name(*name)}`"
+        rows.append([label, str(int(home["seeds"])), number(home["value"]), *cells])
     heads = ["method", "seeds", f"loss at {trained}", *(times(int(n), trained) for n in lengths)]
     return f"{to_markdown(heads, rows)}\n\nOver {over_words(found)}."
+
+
+def variants(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return each method without an extension; a single method also under those that were evaluated."""
+    if len(comparison.names) > 1:
+        return [(name, "none") for name in comparison.names]
+    return [
+        (str(name), str(extension)) for name, extension in comparison.gains.index.droplevel("length").unique()
+    ]
 
 
 def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
@@ -70,8 +83,8 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     return f"{to_markdown(['method', *columns], rows)}\n\nOver {' and '.join(sorted(shared))}."
 
 
-def largest_first(found: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return names, the largest gain of `found`, by method, first, and those without a gain last."""
+def largest_first(found: pd.DataFrame, names: Sequence[Name]) -> list[Name]:
+    """Return names, the largest gain of `found`, by name, first, and those without a gain last."""
     return sorted(names, key=lambda name: -found["value"].get(name, -np.inf))
 
 

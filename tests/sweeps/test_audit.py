@@ -10,6 +10,7 @@ import pytest
 
 from sweeps.audit import effective_length, first_harm, fixed_costs, losses_by_length, main, text_table
 from sweeps.gain import GAINS
+from sweeps.report import make
 from sweeps.table import Table
 from tests.checkpoints import save_documents, save_small_llama
 from train.evaluation import key_tokens
@@ -41,6 +42,8 @@ def test_the_page_of_a_small_checkpoint(
     assert page.read_text().strip() in printed
     assert main() == 0
     assert "is done already" in capsys.readouterr().out
+    make(page.parent, into=tmp_path / "report")
+    assert "192" in (tmp_path / "report/report.html").read_text()
 
 
 def test_the_cost_of_a_recommended_extension_is_that_of_its_factor(
