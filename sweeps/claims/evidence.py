@@ -97,7 +97,7 @@ def scores_of(run: FinishedRun, row: Row) -> DocumentScores:
 
 
 def load_settings() -> list[Setting]:
-    """Return the settings of all archives, those of the study first."""
+    """Return the settings of all archives, those of the study first; checkpoints of others belong to none."""
     settings: dict[tuple[str, ...], Setting] = {}
     first = [STUDY / name for name in FIRST if (STUDY / name / ROWS).is_file()]
     archives = {file.parent for file in STUDY.rglob(ROWS)}.difference(first)
@@ -107,7 +107,7 @@ def load_settings() -> list[Setting]:
             windows = run.documents.get("document", np.zeros(0))
             key = (*(str(run.facts.get(name)) for name in MAKES_SETTING), str(max(lengths, default=0)))
             name = str(archive.relative_to(STUDY)).replace(".", "study")
-            if lengths:
+            if lengths and run.encoding in files("encoding"):
                 settings.setdefault((*key, str(windows.tolist())), Setting(name)).add(run)
     names = {key: setting.name + distinction(key, settings) for key, setting in settings.items()}
     return [replace(setting, name=names[key]) for key, setting in settings.items()]
