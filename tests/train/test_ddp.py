@@ -126,7 +126,8 @@ def test_jobs_that_share_a_training_wait_with_all_their_processes(small: list[st
             processes.append(start(place, command, "train.__main__", arguments, **environment))
     assert [exit_code(process) for process in processes] == [0] * 4
     printed = "".join(file.read_text() for file in tmp_path.glob("job-*/out"))
-    assert [printed.count(text) for text in ("Results in", "waiting for it", "trained already")] == [2, 1, 1]
+    assert [printed.count(text) for text in ("Results in", "trained already")] == [2, 1]
+    assert printed.count("waiting for it") <= 1  # none if the slower job starts when the other has trained
 
 
 @pytest.mark.parametrize(
