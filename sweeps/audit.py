@@ -118,7 +118,7 @@ def cost(table: Table, extension: str) -> str:
     return with_interval(row["value"], row["low"], row["high"])
 
 
-def extension_table(table: Table) -> str:
+def cost_table(table: Table) -> str:
     """Return the cost of each extension at the context of the checkpoint, and its gain at longer lengths. An
     extension whose factor follows the length changes nothing at the context."""
     found, chosen = method_gains(table).droplevel("method"), table.runs[0].facts["settings.names.extension"]
@@ -153,12 +153,12 @@ def fixed_costs(table: Table, words: Sequence[str]) -> list[str]:
                 f"evaluation.lengths=[{table.trained}]",
             )
             folder = evaluate_checkpoint(public_config([*words, *place, *COST]))
-            found = cost(text_table(folder), name)
+            found = cost(table_of_text(folder), name)
             sentences.append(f"{name} with a fixed factor of {factor:g} costs {found} at {table.trained:,}.")
     return sentences
 
 
-def text_table(folder: Path) -> Table:
+def table_of_text(folder: Path) -> Table:
     """Return the losses of an evaluation."""
     return next(table for table in read_tables(load_sweep(folder)) if not table.is_answers)
 
@@ -176,7 +176,7 @@ def retrieval_table(table: Table) -> str:
 
 def audit_page(folder: Path, fixed: Sequence[str] = ()) -> str:
     """Return the measured part of the page, from the rows of an evaluation and what `fixed_costs` found."""
-    tables, text = read_tables(load_sweep(folder)), text_table(folder)
+    tables, text = read_tables(load_sweep(folder)), table_of_text(folder)
     name = text.runs[0].encoding
     documents = f"{len(text.windows)} documents of {text.data}; 95 % intervals over documents."
     parts = [
@@ -185,7 +185,7 @@ def audit_page(folder: Path, fixed: Sequence[str] = ()) -> str:
         "A gain is the loss under the better of a sliding window and a sliding crop of the context of the "
         "checkpoint, minus the loss with everything. A cost is the rise of the loss at that context; where "
         "it is missing, the factor follows the length and is 1 there.",
-        extension_table(text), *fixed,
+        cost_table(text), *fixed,
     ]  # fmt: skip
     for table in tables:
         if table.is_answers:
@@ -203,7 +203,7 @@ def main() -> int:
 
     config = public_config([*DEFAULTS, *words])
     folder = evaluate_checkpoint(config)
-    fixed = fixed_costs(text_table(folder), [*DEFAULTS, *words])
+    fixed = fixed_costs(table_of_text(folder), [*DEFAULTS, *words])
     facts = static.rotations_of_all(configuration(config.checkpoint))
     text = f"{audit_page(folder, fixed)}\n\n{static.text_of(facts)}"
     write_whole(folder / "audit.md", text + "\n")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweeps.audit import effective_length, first_harm, fixed_costs, losses_by_length, main, text_table
+from sweeps.audit import effective_length, first_harm, fixed_costs, losses_by_length, main, table_of_text
 from sweeps.gain import GAINS
 from sweeps.report import make
 from sweeps.table import Table
@@ -56,13 +56,13 @@ def test_the_cost_of_a_recommended_extension_is_that_of_its_factor(
         "trainer.accelerator=cpu", "length=192", "evaluation.lengths=[192,384]", "evaluation.windows=8",
         "evaluation.extensions=[crop,window,pi]",
     ]  # fmt: skip
-    table = text_table(evaluate_checkpoint(public_config(words)))
+    table = table_of_text(evaluate_checkpoint(public_config(words)))
     best = pd.Series({"verdict": GAINS}, name="pi")  # a random model gains by none
     monkeypatch.setattr("sweeps.audit.recommended", lambda _: {384: best})
     (sentence,) = fixed_costs(table, words)
     assert re.fullmatch(r"pi with a fixed factor of 2 costs \S+ \[.+\] at 192\.", sentence)
     (folder,) = tmp_path.glob("checkpoints/model/pi-*")
-    found = text_table(folder)
+    found = table_of_text(folder)
     assert (losses_by_length(found, "pi") != losses_by_length(found)).all(axis=None)
 
 
