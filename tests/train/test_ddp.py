@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from torch.distributed.run import main
 
 from tests.processes import TIMEOUT, descendants, exit_code, is_alive, start, wait_for
@@ -115,19 +116,32 @@ def test_shards_train_as_one(alone: Path, small: list[str], tmp_path: Path) -> N
     close(alone / "run", tmp_path / "run", 1e-5)
 
 
-def test_jobs_that_share_a_training_wait_with_all_their_processes(small: list[str], tmp_path: Path) -> None:
-    processes = []
-    for job in range(2):
-        more = ["trainer.devices=2", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/{job}"]
-        for task in srun(2):
-            environment = task | {"MASTER_PORT": str(int(TOGETHER["MASTER_PORT"]) + 1 + job)}
-            place = tmp_path / f"job-{job}-{task['SLURM_PROCID']}"
-            arguments = (*small, *STEPS, *more, f"evaluation.windows={4 + job}")
-            processes.append(start(place, command, "train.__main__", arguments, **environment))
+def test_jobs_that_share_a_training_wait_with_all_their_processes(
+    alone: Path, small: list[str], tmp_path: Path
+) -> None:
+    """While a third one holds it, both wait; then one of them trains."""
+    (trained,) = (alone / "trained").iterdir()
+    folder, processes = tmp_path / "trained" / trained.name, []
+    folder.mkdir(parents=True)
+
+    def printed() -> str:
+        return "".join(file.read_text() for file in tmp_path.glob("job-*/out"))
+
+    with FileLock(folder / ".lock"):
+        for job in range(2):
+            more = ["trainer.devices=2", f"outputs={tmp_path}", f"hydra.run.dir={tmp_path}/{job}"]
+            for task in srun(2):
+                environment = task | {"MASTER_PORT": str(int(TOGETHER["MASTER_PORT"]) + 1 + job)}
+                place = tmp_path / f"job-{job}-{task['SLURM_PROCID']}"
+                arguments = (*small, *STEPS, *more, f"evaluation.windows={4 + job}")
+                processes.append(start(place, command, "train.__main__", arguments, **environment))
+        wait_for(lambda: printed().count("waiting for it") == 2)
     assert [exit_code(process) for process in processes] == [0] * 4
-    printed = "".join(file.read_text() for file in tmp_path.glob("job-*/out"))
-    assert [printed.count(text) for text in ("Results in", "trained already")] == [2, 1]
-    assert printed.count("waiting for it") <= 1  # none if the slower job starts when the other has trained
+    assert [printed().count(text) for text in ("Results in", "waiting for it", "trained already")] == [
+        2,
+        2,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(

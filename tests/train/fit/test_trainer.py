@@ -172,7 +172,7 @@ LEARNS = {  # steps, as many as it takes to learn something
     "optimizer=muon encoding=rope": 60,
     "optimizer=muon encoding=fire": 60,
     "optimizer=adamw encoding=fox": 60,
-    "optimizer._target_=torch.optim.SGD optimizer.learning_rate=0.3 +optimizer.momentum=0.9": 60,
+    "optimizer._target_=torch.optim.SGD optimizer.learning_rate=0.1 +optimizer.momentum=0.9": 60,
     "optimizer._target_=torch.optim.Adafactor optimizer.learning_rate=0.02": 60,
     "optimizer=muon encoding=rope extension=pi": 30,
 }
@@ -201,4 +201,4 @@ def test_a_training_in_bfloat16_learns_as_one_in_float32(
             history += load_or_train(run, tuned, "89abcdef")[0].history
         finals.append(history[-1][1])
         assert finals[-1] < history[0][1] - 0.5
-    assert finals[1] == pytest.approx(finals[0], abs=0.1)  # rounding; who learns nothing ends 0.5 higher
+    assert finals[1] == pytest.approx(finals[0], abs=0.02)
