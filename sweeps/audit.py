@@ -9,7 +9,6 @@ extensions and both fair controls, and asks for what stands far back; its first 
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -121,19 +120,22 @@ def cost(table: Table, extension: str) -> str:
 def cost_table(table: Table) -> str:
     """Return the cost of each extension at the context of the checkpoint, and its gain at longer lengths. An
     extension whose factor follows the length changes nothing at the context."""
-    found, chosen = method_gains(table).droplevel("method"), table.runs[0].facts["settings.names.extension"]
+    found = method_gains(table).droplevel("method")
     lengths = sorted(found.index.unique("length"))
     rows = []
     for name in map(str, found.index.unique("extension")):
         cells = [found.loc[(name, n)] for n in lengths]
         gains = [with_interval(row["value"], row["low"], row["high"]) for row in cells]
-        rows.append([name, MISSING if follows_length(name) and name != chosen else cost(table, name), *gains])
+        rows.append([name, MISSING if follows_length(table, name) else cost(table, name), *gains])
     heads = ["extension", f"cost at {table.trained:,}", *(f"gain at {n:,}" for n in lengths)]
     return to_markdown(heads, rows)
 
 
-def follows_length(extension: str) -> bool:
-    """Return whether the factor of an extension is the evaluated length over the context."""
+def follows_length(table: Table, extension: str) -> bool:
+    """Return whether the factor of an extension was the evaluated length over the context."""
+    facts = table.runs[0].facts
+    if extension == facts["settings.names.extension"]:
+        return facts.get("settings.extension.factor") == "auto"
     return extension in files("extension") and content("extension", extension).get("factor") == "auto"
 
 
@@ -142,25 +144,22 @@ def fixed_costs(table: Table, words: Sequence[str]) -> list[str]:
     factor of its target, which a server has at every length; return its cost in sentences."""
     from train.public.evaluate import evaluate_checkpoint, public_config
 
-    sentences, chosen = [], table.runs[0].facts["settings.names.extension"]
-    words = [word for word in words if not word.startswith("extension")]
+    sentences = []
+    words = [word for word in words if not word.lstrip("+~").startswith("extension")]
     for n, row in recommended(table).items():
         name, factor = str(row.name), n / table.trained
-        if row["verdict"] == GAINS and follows_length(name) and name != chosen:
-            place = (
-                f"extension={name}",
-                f"extension.factor={factor:g}",
-                f"evaluation.lengths=[{table.trained}]",
-            )
-            folder = evaluate_checkpoint(public_config([*words, *place, *COST]))
-            found = cost(table_of_text(folder), name)
+        if row["verdict"] == GAINS and follows_length(table, name):
+            fixed = f"extension={name}", f"extension.factor={factor:g}"
+            at_context = f"evaluation.lengths=[{table.trained}]", *COST
+            folder = evaluate_checkpoint(public_config([*words, *fixed, *at_context]))
+            found = cost(table_of_text(read_tables(load_sweep(folder))), name)
             sentences.append(f"{name} with a fixed factor of {factor:g} costs {found} at {table.trained:,}.")
     return sentences
 
 
-def table_of_text(folder: Path) -> Table:
-    """Return the losses of an evaluation."""
-    return next(table for table in read_tables(load_sweep(folder)) if not table.is_answers)
+def table_of_text(tables: Sequence[Table]) -> Table:
+    """Return the losses among the tables of an evaluation."""
+    return next(table for table in tables if not table.is_answers)
 
 
 def retrieval_table(table: Table) -> str:
@@ -174,9 +173,9 @@ def retrieval_table(table: Table) -> str:
     return to_markdown(["", *(f"{n:,}" for n in values.columns)], rows)
 
 
-def audit_page(folder: Path, fixed: Sequence[str] = ()) -> str:
-    """Return the measured part of the page, from the rows of an evaluation and what `fixed_costs` found."""
-    tables, text = read_tables(load_sweep(folder)), table_of_text(folder)
+def audit_page(tables: Sequence[Table], fixed: Sequence[str]) -> str:
+    """Return the measured part of the page, from the tables of an evaluation and what `fixed_costs` found."""
+    text = table_of_text(tables)
     name = text.runs[0].encoding
     documents = f"{len(text.windows)} documents of {text.data}; 95 % intervals over documents."
     parts = [
@@ -203,9 +202,10 @@ def main() -> int:
 
     config = public_config([*DEFAULTS, *words])
     folder = evaluate_checkpoint(config)
-    fixed = fixed_costs(table_of_text(folder), [*DEFAULTS, *words])
+    tables = read_tables(load_sweep(folder))
+    fixed = fixed_costs(table_of_text(tables), [*DEFAULTS, *words])
     facts = static.rotations_of_all(configuration(config.checkpoint))
-    text = f"{audit_page(folder, fixed)}\n\n{static.text_of(facts)}"
+    text = f"{audit_page(tables, fixed)}\n\n{static.text_of(facts)}"
     write_whole(folder / "audit.md", text + "\n")
     print(f"\n{text}\n\n{folder / 'audit.md'}")
     return 0

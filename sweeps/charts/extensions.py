@@ -77,13 +77,12 @@ def extension_figure(comparison: Comparison) -> dict[str, Spec]:
 def loss_chart(comparison: Comparison) -> Spec:
     """Draw the loss of a single method at each length, under each extension and both fair controls."""
     (method,) = comparison.names
-    curves = {"no extension": comparison.means.loc[(method, "none")]}
-    for control in (name for name in FAIR_CONTROLS if name in controls_of(comparison)):
-        curves[control] = controls_of(comparison)[control].loc[method].to_frame("value")
-    for extension in extended_methods(comparison)[method]:
-        curves[extension] = comparison.means.loc[(method, extension)]
+    means = comparison.means["value"][method]
+    curves = {"no extension": means["none"]}
+    curves |= {str(c.name): c[method] for c in controls(comparison) if c.name in FAIR_CONTROLS}
+    curves |= {extension: means[extension] for extension in extended_methods(comparison)[method]}
     every = [
-        curve[["value"]].reindex(comparison.lengths).assign(place=place, name=name)
+        curve.reindex(comparison.lengths).to_frame("value").assign(place=place, name=name)
         for place, (name, curve) in enumerate(curves.items())
     ]
     table = pd.concat(every).rename_axis("length").reset_index()
@@ -91,11 +90,6 @@ def loss_chart(comparison: Comparison) -> Spec:
     note = f"{comparison.title}; crop and window are controls, which see {comparison.trained:,} tokens"
     x, y = comparison.axis(comparison.protocol), unit(comparison.metric)
     return line_panels(table, Axes("Loss under each extension", note, x, y, comparison.trained))
-
-
-def controls_of(comparison: Comparison) -> dict[str, "pd.Series[float]"]:
-    """Return the values under each control by method and length."""
-    return {str(values.name): values for values in controls(comparison)}
 
 
 def common_beginning(extensions: list[str]) -> str:

@@ -41,12 +41,13 @@ NO_REMEDIES = ("plain", "bfloat16")  # extensions that reach no further than RoP
 def advice_page() -> str:
     """Return the page in Markdown."""
     every = [find(*goal) for goal in GOALS]
-    short = {words: goal_row(find(archive, measure), n) for words, (archive, measure, n) in SHORT.items()}
+    short = {words: short_answer(find(archive, measure), n) for words, (archive, measure, n) in SHORT.items()}
     extensions = extension_gains()
     return markdown_page(
         TEMPLATE,
-        short={words: dict(zip(GOAL_HEADS, row, strict=True)) for words, row in short.items()},
+        short=short,
         extension=next(row for name, row in extensions.items() if name.split("+")[0] not in BOUNDED),
+        unextended=extensions["none"],
         goals=text_table(GOAL_HEADS, [goal_row(evidence, n) for evidence in every for n in TARGETS]),
         settings=[f"`{evidence.folder}` ({evidence.measure}): {evidence.setting}" for evidence in every],
         extensions=text_table(("extension", *(f"{n}x" for n in EXTENSION_TARGETS)), extensions.values()),
@@ -58,6 +59,16 @@ def advice_page() -> str:
 
 def find(archive: str, measure: str) -> Evidence:
     return next(evidence for evidence in read_evidence(archive) if evidence.measure == measure)
+
+
+def short_answer(evidence: Evidence, multiple: int) -> dict[str, str]:
+    """Return the cells of `goal_row` by their heads, and the gain of the best in a sentence."""
+    cells = dict(zip(GOAL_HEADS, goal_row(evidence, multiple), strict=True))
+    best = evidence.comparison.best[multiple * evidence.comparison.trained]
+    if (gain := evidence.gain(best.method, "none", multiple)) is None:
+        return cells | {"gain": ""}
+    value = with_interval(gain["value"], gain["low"], gain["high"])
+    return cells | {"gain": f"Its gain over {gain['over']} is {value}."}
 
 
 def goal_row(evidence: Evidence, multiple: int) -> list[str]:

@@ -8,9 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sweeps.audit import effective_length, first_harm, fixed_costs, losses_by_length, main, table_of_text
+from sweeps.audit import (
+    effective_length,
+    first_harm,
+    fixed_costs,
+    follows_length,
+    losses_by_length,
+    main,
+    table_of_text,
+)  # fmt: skip
 from sweeps.gain import GAINS
+from sweeps.read_tables import read_tables
 from sweeps.report import make
+from sweeps.results import load_sweep
 from sweeps.table import Table
 from tests.checkpoints import save_documents, save_small_llama
 from train.evaluation import key_tokens
@@ -43,7 +53,7 @@ def test_the_page_of_a_small_checkpoint(
     assert main() == 0
     assert "is done already" in capsys.readouterr().out
     make(page.parent, into=tmp_path / "report")
-    assert "192" in (tmp_path / "report/report.html").read_text()
+    assert "Loss under each extension" in (tmp_path / "report/report.html").read_text()
 
 
 def test_the_cost_of_a_recommended_extension_is_that_of_its_factor(
@@ -56,13 +66,15 @@ def test_the_cost_of_a_recommended_extension_is_that_of_its_factor(
         "trainer.accelerator=cpu", "length=192", "evaluation.lengths=[192,384]", "evaluation.windows=8",
         "evaluation.extensions=[crop,window,pi]",
     ]  # fmt: skip
-    table = table_of_text(evaluate_checkpoint(public_config(words)))
+    table = table_of_text(read_tables(load_sweep(evaluate_checkpoint(public_config(words)))))
     best = pd.Series({"verdict": GAINS}, name="pi")  # a random model gains by none
     monkeypatch.setattr("sweeps.audit.recommended", lambda _: {384: best})
     (sentence,) = fixed_costs(table, words)
     assert re.fullmatch(r"pi with a fixed factor of 2 costs \S+ \[.+\] at 192\.", sentence)
     (folder,) = tmp_path.glob("checkpoints/model/pi-*")
-    found = table_of_text(folder)
+    found = table_of_text(read_tables(load_sweep(folder)))
+    assert not follows_length(found, "pi")
+    assert follows_length(table, "pi")
     assert (losses_by_length(found, "pi") != losses_by_length(found)).all(axis=None)
 
 
