@@ -4,9 +4,9 @@ import inspect
 import json
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import TypeVar
@@ -30,7 +30,7 @@ SMALL = """model.vocab=300 model.width=32 model.depth=2 model.heads=2 model.leng
 FEW = ["trainer.max_steps=2", "evaluation.windows=2"]
 ENDLESS = ["trainer.max_steps=1000000", "trainer.log_every=4", "trainer.checkpoint_every=1000000"]
 CPU = composed("trainer=cpu").trainer
-FILES = "abc ast bisect calendar cmd code codecs copy csv dis enum heapq".split()
+FILES = "clique cluster core cuts cycles dag euler matching planarity similarity swap threshold".split()
 
 
 @pytest.fixture(scope="session")
@@ -39,11 +39,17 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def texts(folder: Path) -> Path:
-    """Return a folder with twelve Python files, long enough for the longest windows."""
+    """Return a folder with twelve Python files, long enough for the longest windows.
+
+    They are of a package that `constraints.txt` pins, so that every Python trains on the same text.
+    """
     folder.mkdir(exist_ok=True)
-    library = Path(sysconfig.get_paths()["stdlib"])
+    package = find_spec("networkx")
+    assert package is not None
+    assert package.origin is not None
     for name in FILES:
-        (folder / f"{name}.txt").write_text((library / f"{name}.py").read_text()[:6000])
+        file = Path(package.origin).parent / "algorithms" / f"{name}.py"
+        (folder / f"{name}.txt").write_text(file.read_text("utf-8")[:6000], "utf-8")
     return folder
 
 
