@@ -68,7 +68,8 @@ def short_answer(evidence: Evidence, multiple: int) -> dict[str, str]:
     if (gain := evidence.gain(best.method, "none", multiple)) is None:
         return cells | {"gain": ""}
     value = with_interval(gain["value"], gain["low"], gain["high"])
-    return cells | {"gain": f"Its gain over {gain['over']} is {value}."}
+    bound = "" if " and " in gain["over"] else "at most "  # another control could only lower it
+    return cells | {"gain": f"Its gain over {gain['over']} is {bound}{value}."}
 
 
 def goal_row(evidence: Evidence, multiple: int) -> list[str]:
