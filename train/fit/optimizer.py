@@ -42,9 +42,10 @@ def torch_optimizer(config: OptimizerConfig, groups: list[dict[str, Any]], fused
     known = inspect.signature(kind).parameters
     if config.weight_decay and "weight_decay" not in known:
         raise UsageError(f"{path} has no weight decay: add optimizer.weight_decay=0.")
+    fused = bool(given.pop("fused", fused))  # not every strategy has a fused step of every optimizer
     usual: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "fused": fused}
     try:
-        return kind(groups, **{key: value for key, value in usual.items() if key in known} | given)
+        return kind(groups, **{key: value for key, value in usual.items() if key in known}, **given)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"{path} cannot be used with the settings of optimizer: {error}.") from None
 
