@@ -46,7 +46,7 @@ def split_documents(corpus: Documents) -> dict[str, Entries]:
     training = {key: entry for key, entry in entries.items() if not entry.held_out}
     for purpose, part in (("to train on", training), ("to hold out", held_out)):
         if not part:
-            why = f"{len(entries):,} distinct documents are too few"
+            why = f"distinct documents are too few ({len(entries):,})"
             raise UsageError(f"data={corpus.name} has no text left {purpose}: {why}, give more.")
     return {"training": select_by_rank(training, corpus.limit), "held_out": held_out}
 

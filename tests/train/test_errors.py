@@ -36,6 +36,7 @@ methods= encoding=rope | methods= names no folder: give one, or leave it out.
 +optimizer.lr=1 | multiple values for keyword argument 'lr'
 optimizer._target_=os.system | should be a class of torch.optim
 optimizer._target_=torch.optim.Rprop | torch.optim.Rprop has no weight decay: add optimizer.weight_decay=0.
+model.vocab=auto data.tokenizer=[1] | data.tokenizer=[1] should be a valid string.
 model.vocab=' | model.vocab=' should be a setting such as key=value
 encoding=(rope | encoding
 -m optimizer.learning_rate=interval(1e-4,1e-2) | is for a sweeper that searches: add hydra/sweeper=optuna.

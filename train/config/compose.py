@@ -99,8 +99,22 @@ def config_of(root: DictConfig) -> Config:
         return Config.of(trained_settings(settings))
     if settings["model"]["vocab"] == "auto":
         named = settings["data"] | {"name": settings["names"]["data"]}
-        settings["model"]["vocab"] = data.vocabulary(named)
+        settings["model"]["vocab"] = vocabulary_of(named)
     return Config.of(settings)
+
+
+def vocabulary_of(settings: Mapping[str, object]) -> int:
+    """Return the number of token ids of data. Raise UsageError, with the name of the setting, if one is of a
+    wrong kind."""
+    try:
+        return data.vocabulary(settings)
+    except UsageError:
+        raise
+    except Exception:
+        from train.checks.parameters import check  # torch, in this case alone
+
+        check("data", settings, data.Data)
+        raise
 
 
 def resolved_settings(root: DictConfig) -> dict[str, Any]:

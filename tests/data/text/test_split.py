@@ -106,7 +106,9 @@ def test_two_files_give_one_to_each_part(tmp_path: Path, split: Callable[..., Te
 def test_too_little_to_split_is_refused(tmp_path: Path, split: Callable[..., Text]) -> None:
     file = tmp_path / "short.txt"
     file.write_text("x")
-    with pytest.raises(ValueError, match="has no text left to hold out: 1 distinct documents are too few"):
+    with pytest.raises(
+        ValueError, match="has no text left to hold out: distinct documents are too few \\(1\\)"
+    ):
         split(file)
     file.write_text(" \n \n")
     with pytest.raises(ValueError, match=r"There is no text in .*short.txt"):
