@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from models.effect import Effect
     from models.encoding import Encoding
     from train.evaluate import evaluate
+    from train.inference.hugging_face import YardstickConfig, YardstickForCausalLM
     from train.load import load
 
-__all__ = ["Effect", "Encoding", "evaluate", "load"]
+__all__ = ["Effect", "Encoding", "YardstickConfig", "YardstickForCausalLM", "evaluate", "load"]
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("conf", "data", "models", "sweeps", "train")
 HOMES = {
     "Effect": "models.effect",
     "Encoding": "models.encoding",
+    "YardstickConfig": "train.inference.hugging_face",
+    "YardstickForCausalLM": "train.inference.hugging_face",
     "evaluate": "train.evaluate",
     "load": "train.load",
 }

@@ -22,8 +22,7 @@ MODULE = "modeling_yardstick"
 CLASSES = {"AutoConfig": "YardstickConfig", "AutoModelForCausalLM": "YardstickForCausalLM"}
 STUB = '''"""The model's code is that of the package yardstick, which must be installed."""
 
-import yardstick  # noqa: F401  (finds the folders of the project before others of their names)
-from train.inference.hugging_face import {}
+from yardstick import {}
 '''
 README = """# {name}
 
@@ -79,7 +78,7 @@ def write_model(loaded: "TrainedModel", folder: Path, extension: str, parameters
         auto_map={name: f"{MODULE}.{kind}" for name, kind in CLASSES.items()},
         **({} if limit is None else {"max_position_embeddings": limit}),
     )  # fmt: skip
-    config.save_pretrained(folder)
+    config.to_json_file(folder / "config.json")  # `save_pretrained` adds code once an export was loaded
     (folder / f"{MODULE}.py").write_text(STUB.format(", ".join(CLASSES.values())), "utf-8")
     weights = {f"model.{name}": tensor for name, tensor in loaded.model.state_dict().items()}
     if sizes.tied:

@@ -1,6 +1,9 @@
 """A trained model exported to transformers: the same logits, padded or not, and the same text."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from runpy import run_path
 
@@ -51,6 +54,18 @@ def test_it_says_what_the_run_says(done: Path, tmp_path: Path) -> None:
         end = tokenizer.eos_token
         expected_text = text + expected.generate(text, 8, temperature=0)
         assert tokenizer.decode(row).replace(end, "").startswith(expected_text.split(end)[0])
+
+
+def test_it_loads_beside_modules_of_its_names(done: Path, tmp_path: Path) -> None:
+    """The library imports what the code names, one after the other, in an order of its own."""
+    export(done, tmp_path / "to")
+    for name in ("train", "models", "data"):
+        (tmp_path / f"{name}.py").write_text("")
+    line = (
+        "from transformers import AutoModelForCausalLM as A; A.from_pretrained('to', trust_remote_code=True)"
+    )
+    environment = os.environ | {"HF_HOME": str(tmp_path / "hub")}
+    subprocess.run([sys.executable, "-c", line], cwd=tmp_path, env=environment, check=True)
 
 
 def test_a_table_ends_where_the_method_does(learned: Path, tmp_path: Path) -> None:
