@@ -15,7 +15,7 @@ from train.errors import is_out_of_memory
 from train.evaluation.model import Models
 from train.results.rows import Result
 from train.results.run_folder import OUT_OF_MEMORY
-from train.runtime.machine import peak_memory, reset_peak_memory
+from train.runtime.machine import keep_memory, peak_memory, reset_peak_memory
 from train.runtime.process import handle
 
 CONTEXT = 1 << 30  # bytes that CUDA itself may take for a process, beside its tensors
@@ -97,6 +97,7 @@ class Evaluator(LightningModule):
             return
         if not all(cost.tokens for cost in costs):
             reset_peak_memory()
+        keep_memory(max(key.length for key in keys))
         try:
             self.score(part)
         except Exception as error:

@@ -16,6 +16,7 @@ from models.ops.processor import bfloat16_by
 
 COMPILED = "TORCHINDUCTOR_CACHE_DIR"
 LIMITS = ("MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # of the instructions that libraries use
+LONG = 8_192  # tokens; see `keep_memory`
 
 
 def resolved_precision(requested: str, accelerator: str) -> str:
@@ -39,14 +40,20 @@ def is_on_gpu(accelerator: str) -> bool:
     return accelerator in ("gpu", "cuda") or (accelerator == "auto" and torch.cuda.is_available())
 
 
-def keep_memory() -> None:
-    """Let glibc keep the memory of freed tensors; otherwise it maps and clears logits anew at every step."""
+def keep_memory(length: int = 0) -> None:
+    """Let glibc keep the memory of freed tensors; otherwise it maps and clears logits anew at every step.
+
+    For sequences longer than LONG it returns the memory: the holes between tensors would be a tenth of all,
+    and clearing takes little beside attention.
+    """
     try:
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
+        glibc = ctypes.CDLL("libc.so.6")
+        glibc.mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
+        glibc.mallopt(-3, 1 << (20 if length > LONG else 30))  # M_MMAP_THRESHOLD
+        if length > LONG:
+            glibc.malloc_trim(0)  # what was kept until now
     except (OSError, AttributeError):
-        return  # not glibc
-    mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
-    mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD
+        return  # another library
 
 
 def reset_peak_memory() -> None:

@@ -1,0 +1,42 @@
+"""What glibc does with the memory of freed tensors, in a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+from train.runtime.machine import LONG
+
+CODE = """
+import torch
+from train.runtime.machine import keep_memory, peak_memory, reset_peak_memory
+
+def resident():
+    reset_peak_memory()  # the peak starts again from what is resident
+    return peak_memory()
+
+def freed():
+    "Return how many of 16 x 12 MB are returned, with small tensors between them that stay."
+    held, large = [], []
+    for _ in range(16):
+        large.append(torch.ones(3 << 20))
+        held.append(torch.ones(100))
+    before = resident()
+    del large
+    return (before - resident()) / (16 * 12 << 20)
+
+keep_memory()
+kept = freed()
+keep_memory({length})
+print(kept, freed())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")
+def test_memory_of_short_sequences_is_kept_and_that_of_long_ones_returned() -> None:
+    for length, is_returned in ((LONG, False), (LONG + 1, True)):
+        code = CODE.replace("{length}", str(length))
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        first, second = map(float, result.stdout.split())
+        assert first < 0.1
+        assert (second > 0.9) == is_returned
