@@ -29,6 +29,7 @@ from train.results.rows import ANSWERS
 
 USAGE = "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep."
 OPTIONS = {"at": "", "in": "outputs/sweeps/encodings", "metric": "loss", "protocol": ""}
+WIDE = 140  # characters of a line in a file, which has no width of its own
 OF_TEXT = ("loss", "bits_per_byte")  # metrics; the others are of answers
 
 
@@ -169,8 +170,9 @@ def main() -> None:
     if not words or {"-h", "--help"} & {*words}:
         print(__doc__)
         return
+    width = None if sys.stdout.isatty() else WIDE
     for part in compare(words):
-        Console(highlight=False).print(part)
+        Console(highlight=False, width=width).print(part)
 
 
 if __name__ == "__main__":

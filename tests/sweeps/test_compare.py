@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sweeps.compare import all_pairs, compare
+from sweeps.compare import all_pairs, compare, main
 from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
 from sweeps.statistics import interval
@@ -40,6 +40,16 @@ def test_two_methods_at_a_length(folder: Path) -> None:
     windows = table.windows.to_numpy()
     for seed in difference @ windows / windows.sum():
         assert f"{seed:.3f}".replace("-", "−") in shown
+
+
+def test_a_file_has_a_comparison_in_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["compare", "alibi", "rope", "at=8x", f"in={folder}"])
+    main()
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "512 (8x)" in line)
+    assert row.startswith("alibi − rope")
+    assert row.count(",") >= 3  # of the interval, and of three seeds
 
 
 def test_extensions_and_lengths_in_tokens(folder: Path) -> None:
