@@ -29,7 +29,7 @@ from train.results.rows import ANSWERS
 
 USAGE = "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep."
 OPTIONS = {"at": "", "in": "outputs/sweeps/encodings", "metric": "loss", "protocol": ""}
-WIDE = 140  # characters of a line in a file, which has no width of its own
+WIDE = 200  # characters of a line in a file, which has no width of its own
 OF_TEXT = ("loss", "bits_per_byte")  # metrics; the others are of answers
 
 

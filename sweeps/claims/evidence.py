@@ -88,9 +88,9 @@ def scores_of(run: FinishedRun, row: Row) -> DocumentScores:
     """Return the scores behind a row by document, or its value alone if they were not kept."""
     is_answer = row.protocol == ANSWERS
     parts = [row.extension, row.protocol, str(row.length), *([row.metric] if is_answer else [])]
-    values = run.documents.get("|".join(parts))
+    values = run.documents.get("|".join(parts)) if is_answer or row.metric == "loss" else None
     documents = run.documents.get(ANSWERS if is_answer else "document")
-    if values is None or documents is None or len(values) != len(documents) or row.metric == "bits_per_byte":
+    if values is None or documents is None or len(values) != len(documents):
         return DocumentScores(np.array([row.value], float), np.ones(1))
     _, places, counts = np.unique(documents, return_inverse=True, return_counts=True)
     return DocumentScores(np.bincount(places, values) / counts, counts.astype(float))
