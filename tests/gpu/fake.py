@@ -101,7 +101,7 @@ def line() -> str:
     while frame.f_back is not None:
         file = Path(frame.f_code.co_filename)
         if file.is_relative_to(ROOT) and "site-packages" not in file.parts and file.parent.name != "gpu":
-            return f"{file.relative_to(ROOT)}:{frame.f_lineno}"
+            return f"{file.relative_to(ROOT)}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
     return "a backward pass"
 
