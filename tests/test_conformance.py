@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from models import registry
-from models.attention import attend, cpu_flash, eager, far_keys, logits, masks
+from models.attention import attend, cpu_flash, eager, far_keys, logits, masks, regions
 from models.attention.plan import Form, Plan
 from models.cache import Cache
 from models.effect import Effect, Positions
@@ -407,6 +407,10 @@ def test_kernels_agree(method: Method, causal: bool, monkeypatch: pytest.MonkeyP
             monkeypatch.setattr(far_keys, "ROWS", 5)
             with float64():
                 agree(attention_output(exact, "band", positions), expected["out"])
+        with torch.no_grad():
+            if regions.refusal(torch.empty(1), Plan(form)) is None:
+                found = {"out": attention_output(member, "regions", positions)}
+                as_accurate(found, *({"out": results["out"]} for results in (plain, expected)))
 
 
 @pytest.mark.parametrize("encoding", ["cope", "dape_kerple", "deberta", "shaw"])

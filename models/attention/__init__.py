@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from conf.errors import UsageError
-from models.attention import cpu_flash, eager, far_keys, flex, reference, sdpa
+from models.attention import cpu_flash, eager, far_keys, flex, reference, regions, sdpa
 from models.attention.plan import Form, Plan, as_many_heads
 from models.attention.reference import logits
 from models.effect import Effect
@@ -33,11 +33,17 @@ KERNELS: dict[str, Kernel] = {  # by the values of model.kernel
     "fused": cpu_flash,
     "sdpa": sdpa,
     "band": far_keys,
+    "regions": regions,
     "flex": flex,
 }
 
 
-GROUPED = {"fused", "sdpa", "flex"}  # kernels that read k and v of fewer heads than q without copies
+GROUPED = {
+    "fused",
+    "sdpa",
+    "regions",
+    "flex",
+}  # kernels for k and v of fewer heads than q, without copies
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, kernel: str = "auto") -> Tensor:
@@ -105,6 +111,8 @@ def choose(q: Tensor, effect: Effect | Plan) -> str:
         return "explicit"
     if torch.compiler.is_compiling():
         return "explicit" if sdpa.refusal(q, plan) else "sdpa"
+    if q.is_cpu and regions.refusal(q, plan) is None and regions.is_worthwhile(plan):
+        return "regions"
     if 2 * plan.query_start >= plan.positions.length:  # others compute all queries
         return "explicit"
     if far_keys.is_worthwhile(q, plan):

@@ -53,12 +53,13 @@ class PaTH(Encoding):
 
     def at_layer(self, effect: Effect, layer: Layer) -> Effect:
         raw = linear32(linear32(layer.x, self.down), self.up)  # (B, T, H D)
+        strength = 2 * linear32(layer.x, self.strength).sigmoid().mT  # (B, H, T)
         with without_autocast(raw.device):
             direction = directions(raw, self.taps.float(), self.heads)  # (B, H, T, D)
-        strength = 2 * linear32(layer.x, self.strength).sigmoid().mT  # (B, H, T)
+            inverse = inverses(direction, strength)
 
         def of_rows(q: Tensor, k: Tensor, rows: slice) -> Tensor:
-            return path_logits(q.float(), k.float(), direction, strength, rows)
+            return path_logits(q.float(), k.float(), direction, inverse, rows)
 
         decay = None if self.gates is None else self.gate_scale * self.gates.log_decay(layer.x)
         return replace(effect, attention=OwnAttention(scores=of_rows), log_decay=decay)
@@ -73,24 +74,33 @@ def directions(raw: Tensor, taps: Tensor, heads: int) -> Tensor:
     return vectors * (vectors.square().sum(-1, keepdim=True) + TINY).rsqrt()
 
 
-def path_logits(q: Tensor, k: Tensor, w: Tensor, beta: Tensor, rows: slice = slice(None)) -> Tensor:
-    """Return the logits (B, H, R, T) of some queries for q, k, w (B, H, T, D) and beta (B, H, T); those of
-    later keys mean nothing.
+def inverses(w: Tensor, beta: Tensor) -> Tensor:
+    """Return (I + tril(beta W W^T, -1))^-1 diag(beta) of each block of N tokens, (B, H, T / N, N, N), for w
+    (B, H, T, D) and beta (B, H, T). The last block is filled up with tokens that reflect nothing."""
+    size = min(BLOCK, w.size(-2))
+    fill = -w.size(-2) % size
+    w = F.pad(w, (0, 0, 0, fill)).unflatten(-2, (-1, size))  # (B, H, T / N, N, D)
+    beta = F.pad(beta, (0, fill)).unflatten(-1, (-1, size))
+    between = beta[..., None] * (w @ w.mT).tril(-1)
+    return torch.linalg.solve_triangular(between, beta.diag_embed(), upper=False, unitriangular=True)
+
+
+def path_logits(q: Tensor, k: Tensor, w: Tensor, inverse: Tensor, rows: slice = slice(None)) -> Tensor:
+    """Return the logits (B, H, R, T) of some queries for q, k, w (B, H, T, D) and the `inverses` of w; those
+    of later keys mean nothing.
 
     Queries walk back over blocks of tokens. What a block takes from them for its keys, and for all earlier
-    ones, follows from the inverse of the triangular matrix I + beta W W^T.
+    ones, follows from its inverse.
     """
-    index = torch.arange(q.size(-2), device=q.device)
-    at, walking, found = index[rows, None], q[:, :, rows] * q.size(-1) ** -0.5, []
-    for tokens in reversed(index.split(BLOCK)):
-        block_w, block_k = w[:, :, tokens], k[:, :, tokens]
-        strength = beta[:, :, tokens, None]
-        seen = (walking @ block_w.mT).masked_fill(at < tokens, 0)  # (B, H, R, N)
-        between = strength * (block_w @ block_w.mT).tril(-1)
-        taken = torch.linalg.solve_triangular(between, strength * block_w, upper=False, unitriangular=True)
-        of_keys = torch.linalg.solve_triangular(
-            between, strength * (block_w @ block_k.mT).tril(-1), upper=False, unitriangular=True
-        )
-        found.append(walking @ block_k.mT - seen @ of_keys)
-        walking = walking - seen @ taken
+    index, last = torch.arange(q.size(-2), device=q.device), range(q.size(-2))[rows][-1]
+    at, walking, size = index[rows, None], q[:, :, rows] * q.size(-1) ** -0.5, inverse.size(-1)
+    later = len(index) - min((last // size + 1) * size, len(index))
+    found = [walking.new_zeros(*walking.shape[:-1], later)]
+    for block in reversed(range(last // size + 1)):
+        tokens = slice(block * size, min(block * size + size, len(index)))
+        block_w, block_k = w[:, :, tokens], k[:, :, tokens]  # (B, H, N, D)
+        part = inverse[:, :, block, : block_w.size(-2), : block_w.size(-2)]
+        seen = (walking @ block_w.mT).masked_fill(at < index[tokens], 0) @ part  # (B, H, R, N)
+        found.append(walking @ block_k.mT - seen @ (block_w @ block_k.mT).tril(-1))
+        walking = walking - seen @ block_w
     return torch.cat(found[::-1], dim=-1)

@@ -27,7 +27,7 @@ class ModelConfig(Section):
     norm: Literal["rms", "layer"]
     tied: bool  # the output layer is the token embedding
     causal: bool
-    kernel: Literal["auto", "reference", "explicit", "fused", "sdpa", "band", "flex"]
+    kernel: Literal["auto", "reference", "explicit", "fused", "sdpa", "band", "regions", "flex"]
     kv_heads: Natural | None = None  # heads of k and v; null: as many as of q
     latent: Natural | None = None  # width of the vector that k and v are read from; null: as wide as x
     rotary: Natural = 8  # with latent: features of each head that positions turn

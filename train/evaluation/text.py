@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import torch
@@ -98,10 +99,11 @@ class TextEvaluator(Evaluator):
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
-        for piece, group in self.scored.items():
+        # the longest first: it would not fit into memory that shorter ones leave
+        for piece in sorted(self.scored, key=attrgetter("size"), reverse=True):
             size = max(1, self.tokens // piece.size)
             for draw, indices in self.batches(piece.extension, mine, size):
-                yield TextPart(piece, draw, indices, tuple(group))
+                yield TextPart(piece, draw, indices, tuple(self.scored[piece]))
 
     def on_validation_start(self) -> None:
         super().on_validation_start()

@@ -13,6 +13,7 @@ from models.ops.pairwise_mlp import AcrossHeads
 from models.ops.rotary import rotate_pairs
 
 B, H, T, D = 2, 2, 21, 8
+WITHOUT_GRADIENT = "band", "regions"  # kernels
 
 
 def rotation(speed: float) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
@@ -61,7 +62,7 @@ PARTS: dict[str, Callable[[Positions, Tensor, Tensor], dict[str, object]]] = {
     "far": lambda at, learned, x: {"rotate": rotation(0.3), "regions": Regions.beyond(6, rotation(0.1))},
     "far_of_another_width": lambda at, learned, x: {"regions": Regions.beyond(3, widen_far)},
     "far_from_everything": lambda at, learned, x: {"regions": Regions.beyond(T, rotation(0.1))},
-    "three_regions": lambda at, learned, x: {"regions": Regions(by_chunk, (rotation(0.3), widen_far), 10)},
+    "three_regions": lambda at, learned, x: {"regions": Regions(by_chunk, (rotation(0.3), widen_far))},
     "angles": lambda at, learned, x: {"rotate": rotation_by(angles(x))},
     "score_scale": lambda at, learned, x: {"score_scale": curve(at, 1 + 0.1 * learned)},
     "factor_by_pair": lambda at, learned, x: {"score_scale": surface(learned)},
@@ -108,6 +109,9 @@ PAIRED = (
     ("network", "window", "one_temperature"),
     ("network", "rotate"),
     ("own_attention", "curve", "sinks", "sink", "logit_scale", "log_decay"),
+    ("far", "sinks"),
+    ("far", "window", "other_values"),
+    ("three_regions", "sinks"),
     ("far", "surface", "sink_of_each_sequence", "other_values"),
     ("curve", "sink_of_each_sequence", "other_values"),
 )

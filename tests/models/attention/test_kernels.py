@@ -14,16 +14,26 @@ from models.attention.plan import Plan
 from models.cpu.attention_backward import flash
 from models.effect import Adjust, Effect, Positions, Regions
 from models.registry import extend, load
-from tests.models.attention.forms import FORMS, B, D, H, T, effect, inputs, log_decay, supports, widen
+from tests.models.attention.forms import (
+    FORMS,
+    WITHOUT_GRADIENT,
+    B,
+    D,
+    H,
+    T,
+    effect,
+    inputs,
+    log_decay,
+    supports,
+    widen,
+)
 from tests.tolerance import agree, agree_all, as_accurate, float64
 
 
 def outcome(kernel: str, form: tuple[str, ...], positions: Positions) -> dict[str, Tensor]:
     """Return the output of attention and the gradients of all inputs, in the default precision."""
     tensors = inputs(torch.get_default_dtype())
-    without = kernel == "band" or (
-        kernel == "flex" and not flex.is_compiled(tensors[0])
-    )  # no gradient on a CPU
+    without = kernel in WITHOUT_GRADIENT or (kernel == "flex" and not flex.is_compiled(tensors[0]))
     q, k, v, x, learned = (t.detach() for t in tensors) if without else tensors
     with torch.set_grad_enabled(not without):
         out = attend(q, k, v, effect(form, positions, learned, x), kernel)
@@ -99,12 +109,14 @@ def test_what_a_kernel_cannot_do_it_says() -> None:
         ("sdpa", far, "add a mask"),
         ("flex", adjust, "whole rows"),
         ("band", adjust, "one by one"),
+        ("regions", adjust, "rotate near and far"),
         ("fused", far, "rotates far keys"),
     ):
         with torch.no_grad(), pytest.raises(ValueError, match=f"{reason}.* Use kernel=explicit"):
             attend(q, k, v, Effect(Positions.of(T), **parts), kernel=kernel)
-    with pytest.raises(ValueError, match="kernel=explicit"):  # it has no gradient
-        attend(q, k, v, Effect(Positions.of(T), **far), kernel="band")
+    for kernel in WITHOUT_GRADIENT:
+        with pytest.raises(ValueError, match="has no gradient"):
+            attend(q, k, v, Effect(Positions.of(T), **far), kernel=kernel)
 
 
 @pytest.mark.parametrize("slow", [False, True])
@@ -176,11 +188,13 @@ def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype
 @torch.no_grad()
 def test_nothing_stays_in_memory(kernel: str) -> None:
     """A cycle of references would keep the tensors of every layer until Python looks for garbage."""
-    encoding = load("rope", head_width=D, length=8)
-    encoding = encoding if kernel in ("sdpa", "fused") else extend("rerope", encoding)
+    name = "shaw" if kernel == "band" else "rope"
+    encoding = load(name, head_width=D, heads=H, width=H * D, length=8)
+    if kernel not in ("sdpa", "fused", "band"):
+        encoding = extend("rerope", encoding)
     q, k, v = torch.randn(3, B, H, T, D).unbind()
     plan = Plan(encoding.effect_at(Positions.of(T)))
-    if kernel == "fused" and native.lacks_compiler():
+    if kernel in ("fused", "regions") and native.lacks_compiler():
         pytest.skip("no C compiler")
     held = [weakref.ref(x) for x in (q, k, v)]
     gc.disable()
