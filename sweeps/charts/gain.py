@@ -39,26 +39,35 @@ layer:
 
 
 def gain_by_length(comparison: Comparison) -> dict[str, Spec]:
-    """Draw a panel for each length, a row for each method: the largest gain half way first, windows last."""
+    """Draw a panel for each length, a row for each method: the largest gain half way first, windows last.
+    Of a single method, draw a row for each extension."""
     if not comparison.has_controls or "none" not in comparison.gains.index.unique("extension"):
         return {}
-    gains = comparison.gains.xs("none", level="extension")
+    names, gains = comparison.by_gain, comparison.gains.xs("none", level="extension")
+    if len(comparison.names) == 1:
+        of_extensions = comparison.gains.droplevel("method").rename_axis(["method", "length"])
+        gains = of_extensions.rename(index={"none": "no extension"}, level="method")
+        at_end = gains["value"].xs(comparison.longest, level="length")
+        names = [str(name) for name in at_end.sort_values(ascending=False).index]
     panels = {
         f"{length:,} tokens, {times(length, comparison.trained)}": part.droplevel("length")
         for length, part in gains.groupby(level="length")
     }
-    return gain_panels(comparison, panels, "Gain from longer context by length")
+    return gain_panels(comparison, panels, "Gain from longer context by length", names)
 
 
 def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
     """Draw a panel for each range of distances to the last occurrence, half way to the longest length."""
     parts = copying_gains(comparison.table, comparison.halfway, comparison.lengths, comparison.tolerance)
     panels = {f"{name}, {share_of(gains):.0%}": gains for name, gains in parts.items()}
-    return gain_panels(comparison, panels, "Gain from longer context by how far back a token was last seen")
+    title = "Gain from longer context by how far back a token was last seen"
+    return gain_panels(comparison, panels, title, comparison.by_gain)
 
 
-def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: str) -> dict[str, Spec]:
-    """Draw a panel for each name, from gains by method."""
+def gain_panels(
+    comparison: Comparison, panels: dict[str, pd.DataFrame], title: str, order: list[str]
+) -> dict[str, Spec]:
+    """Draw a panel for each name, from gains by method, whose rows are in this order."""
     if not panels:
         return {}
     table = pd.concat(panels, names=["context", "method"]).reset_index()
@@ -69,7 +78,7 @@ def gain_panels(comparison: Comparison, panels: dict[str, pd.DataFrame], title: 
         for row in table.itertuples()
     ]
     table = table[["context", "method", "verdict", "value", "low", "high", "over", "_tooltip"]]
-    names = [name for name in comparison.by_gain if name in set(table["method"])]
+    names = [name for name in order if name in set(table["method"])]
     title_below = f"← loses · {comparison.unit} (symlog) · gains →"
     chart = panel(PANEL, names=names, verdicts=[*VERDICTS], title=title_below)
     over = comparison.table.over or "nothing"

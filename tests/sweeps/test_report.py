@@ -420,6 +420,9 @@ def test_extensions_are_compared_with_fair_controls_or_with_none(tmp_path: Path)
     found = extension_changes(comparison_of(fair))
     assert found["value"]["rope", "rerope", 512] > found["value"]["rope", "none", 512]
     assert "rerope does best at 512 tokens (gain +" in answers(comparison_of(fair))["Extensions"]
+    drawn = figures_of(page_of(fair))["gain_by_length"][0]["datasets"]["table"]
+    for extension in ("no extension", "rerope"):
+        assert extension in drawn, "a single method has a row for each extension"
 
 
 def test_the_decomposition_adds_up(tmp_path: Path) -> None:
