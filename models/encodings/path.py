@@ -74,15 +74,19 @@ def directions(raw: Tensor, taps: Tensor, heads: int) -> Tensor:
     return vectors * (vectors.square().sum(-1, keepdim=True) + TINY).rsqrt()
 
 
+def in_blocks(x: Tensor, size: int) -> Tensor:
+    """Return tokens (B, H, T, D) in blocks of N, (B, H, T / N, N, D); zeros fill up the last block."""
+    return F.pad(x, (0, 0, 0, -x.size(-2) % size)).unflatten(-2, (-1, size))
+
+
 def inverses(w: Tensor, beta: Tensor) -> Tensor:
     """Return (I + tril(beta W W^T, -1))^-1 diag(beta) of each block of N tokens, (B, H, T / N, N, N), for w
-    (B, H, T, D) and beta (B, H, T). The last block is filled up with tokens that reflect nothing."""
+    (B, H, T, D) and beta (B, H, T)."""
     size = min(BLOCK, w.size(-2))
-    fill = -w.size(-2) % size
-    w = F.pad(w, (0, 0, 0, fill)).unflatten(-2, (-1, size))  # (B, H, T / N, N, D)
-    beta = F.pad(beta, (0, fill)).unflatten(-1, (-1, size))
-    between = beta[..., None] * (w @ w.mT).tril(-1)
-    return torch.linalg.solve_triangular(between, beta.diag_embed(), upper=False, unitriangular=True)
+    w, beta = in_blocks(w, size), in_blocks(beta[..., None], size)
+    between = beta * (w @ w.mT).tril(-1)
+    strengths = beta.squeeze(-1).diag_embed()
+    return torch.linalg.solve_triangular(between, strengths, upper=False, unitriangular=True)
 
 
 def path_logits(q: Tensor, k: Tensor, w: Tensor, inverse: Tensor, rows: slice = slice(None)) -> Tensor:
@@ -92,15 +96,19 @@ def path_logits(q: Tensor, k: Tensor, w: Tensor, inverse: Tensor, rows: slice = 
     Queries walk back over blocks of tokens. What a block takes from them for its keys, and for all earlier
     ones, follows from its inverse.
     """
-    index, last = torch.arange(q.size(-2), device=q.device), range(q.size(-2))[rows][-1]
-    at, walking, size = index[rows, None], q[:, :, rows] * q.size(-1) ** -0.5, inverse.size(-1)
-    later = len(index) - min((last // size + 1) * size, len(index))
-    found = [walking.new_zeros(*walking.shape[:-1], later)]
-    for block in reversed(range(last // size + 1)):
-        tokens = slice(block * size, min(block * size + size, len(index)))
-        block_w, block_k = w[:, :, tokens], k[:, :, tokens]  # (B, H, N, D)
-        part = inverse[:, :, block, : block_w.size(-2), : block_w.size(-2)]
-        seen = (walking @ block_w.mT).masked_fill(at < index[tokens], 0) @ part  # (B, H, R, N)
-        found.append(walking @ block_k.mT - seen @ (block_w @ block_k.mT).tril(-1))
-        walking = walking - seen @ block_w
-    return torch.cat(found[::-1], dim=-1)
+    length, size = q.size(-2), inverse.size(-1)
+    chosen = range(length)[rows]
+    count = chosen[-1] // size + 1  # of the blocks up to the last query
+    inverse, w, k = (x[:, :, :count] for x in (inverse, in_blocks(w, size), in_blocks(k, size)))
+    of_keys = (inverse @ (w @ k.mT).tril(-1)).unbind(2)  # (B, H, N, N) each
+    taken, of_w, of_k = (x.unbind(2) for x in (inverse @ w, w.mT, k.mT))
+    index = torch.arange(count * size, device=q.device)
+    at, walking = index[chosen.start : chosen.stop, None], q[:, :, rows] * q.size(-1) ** -0.5
+    found = []
+    for block in reversed(range(count)):
+        seen = walking @ of_w[block]  # (B, H, R, N)
+        if (block + 1) * size > chosen[0]:  # some tokens come after a query
+            seen = seen.masked_fill(at < index[block * size : (block + 1) * size], 0)
+        found.append(walking @ of_k[block] - seen @ of_keys[block])
+        walking = walking - seen @ taken[block]
+    return F.pad(torch.cat(found[::-1], dim=-1), (0, length - count * size))
