@@ -101,11 +101,12 @@ class Regions:
     """Positions of queries and keys -> whole numbers, which never fall with the query's position and never
     rise with the key's: up to 0 is `Effect.rotate`, n is the n-th of the rotations."""
     rotations: tuple[Rotate, ...]  # the last one also of higher levels
+    start: int | None = None  # all keys at least that far back are in the last region
 
     @classmethod
     def beyond(cls, start: int, rotate: Rotate) -> "Regions":
         """Return a single region: the keys at least `start` positions back."""
-        return cls(lambda i, j: (i - j >= start).long(), (rotate,))
+        return cls(lambda i, j: (i - j >= start).long(), (rotate,), start)
 
     def __call__(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the number of the region of each pair, 0 for `Effect.rotate`."""

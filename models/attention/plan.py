@@ -108,9 +108,11 @@ class Plan:
     @property
     def far_keys(self) -> FarKeys | None:
         """Return the far keys, if any, which a kernel need not read one by one."""
-        adjust = self.effect.adjust
+        adjust, regions = self.effect.adjust, self.effect.regions
         if not self.causal or not self.positions.is_consecutive:
             return None
+        if self.parts == {"regions"} and regions is not None and regions.start is not None:
+            return FarKeys(regions.start, regions.rotations[-1])
         return adjust.far_keys if adjust is not None and self.parts == {"adjust"} else None
 
     @property

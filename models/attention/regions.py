@@ -16,7 +16,8 @@ from models.attention.plan import Plan, cached
 from models.cpu.attention import Logits, loops_for, read_keys, same_dtype
 from models.ops.precision import is_inspectable
 
-FEWEST = 32  # queries that are read at once, on average; for fewer, blocks of logits are faster
+LEAST = 256  # queries; for fewer, blocks of logits are faster
+FEWEST = 16  # queries that are read at once, on average
 EMPTY, STILL, GROWING, MOVING, JUMP = range(-1, 4)  # ways from a query's interval to that of the next
 
 
@@ -50,8 +51,9 @@ def refusal(q: Tensor, plan: Plan) -> str | None:
 
 
 def is_worthwhile(plan: Plan) -> bool:
-    """Return whether many queries are read at once."""
-    return FEWEST * len(runs(plan, plan.query_start)) <= plan.positions.length - plan.query_start
+    """Return whether there are many queries, and many of them are read at once."""
+    count = plan.positions.length - plan.query_start
+    return count >= LEAST and FEWEST * len(runs(plan, plan.query_start)) <= count
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
@@ -99,7 +101,7 @@ def keys_beyond(plan: Plan, number: int) -> Tensor:
     least, most = torch.zeros_like(at), at + 1
     for _ in range(len(at).bit_length()):
         middle = (least + most) // 2
-        is_beyond = (regions(at, middle) > number) & (least < most)
+        is_beyond = (regions(at, middle.minimum(at)) > number) & (least < most)
         least, most = torch.where(is_beyond, middle + 1, least), torch.where(is_beyond, most, middle)
     return least
 

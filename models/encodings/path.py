@@ -56,10 +56,10 @@ class PaTH(Encoding):
         strength = 2 * linear32(layer.x, self.strength).sigmoid().mT  # (B, H, T)
         with without_autocast(raw.device):
             direction = directions(raw, self.taps.float(), self.heads)  # (B, H, T, D)
-            inverse = inverses(direction, strength)
+            removed = reflections(layer.k.float(), direction, strength)
 
         def of_rows(q: Tensor, k: Tensor, rows: slice) -> Tensor:
-            return path_logits(q.float(), k.float(), direction, inverse, rows)
+            return path_logits(q.float(), k.float(), direction, removed, rows)
 
         decay = None if self.gates is None else self.gate_scale * self.gates.log_decay(layer.x)
         return replace(effect, attention=OwnAttention(scores=of_rows), log_decay=decay)
@@ -79,29 +79,30 @@ def in_blocks(x: Tensor, size: int) -> Tensor:
     return F.pad(x, (0, 0, 0, -x.size(-2) % size)).unflatten(-2, (-1, size))
 
 
-def inverses(w: Tensor, beta: Tensor) -> Tensor:
-    """Return (I + tril(beta W W^T, -1))^-1 diag(beta) of each block of N tokens, (B, H, T / N, N, N), for w
-    (B, H, T, D) and beta (B, H, T)."""
-    size = min(BLOCK, w.size(-2))
-    w, beta = in_blocks(w, size), in_blocks(beta[..., None], size)
-    between = beta * (w @ w.mT).tril(-1)
-    strengths = beta.squeeze(-1).diag_embed()
-    return torch.linalg.solve_triangular(between, strengths, upper=False, unitriangular=True)
+def reflections(k: Tensor, w: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what blocks of N tokens take from queries, times W q: for their own keys (B, H, T / N, N, N) and
+    for all earlier ones (B, H, T / N, N, D), for k and w (B, H, T, D) and beta (B, H, T).
 
-
-def path_logits(q: Tensor, k: Tensor, w: Tensor, inverse: Tensor, rows: slice = slice(None)) -> Tensor:
-    """Return the logits (B, H, R, T) of some queries for q, k, w (B, H, T, D) and the `inverses` of w; those
-    of later keys mean nothing.
-
-    Queries walk back over blocks of tokens. What a block takes from them for its keys, and for all earlier
-    ones, follows from its inverse.
+    Solving for both keeps digits that the inverse of I + tril(beta W W^T, -1) would lose where W is parallel.
     """
-    length, size = q.size(-2), inverse.size(-1)
+    size = min(BLOCK, w.size(-2))
+    k, w, beta = in_blocks(k, size), in_blocks(w, size), in_blocks(beta[..., None], size)
+    taken = torch.cat([beta * (w @ k.mT).tril(-1), beta * w], dim=-1)
+    between = beta * (w @ w.mT).tril(-1)
+    solved = torch.linalg.solve_triangular(between, taken, upper=False, unitriangular=True)
+    return solved[..., :size], solved[..., size:]
+
+
+def path_logits(
+    q: Tensor, k: Tensor, w: Tensor, removed: tuple[Tensor, Tensor], rows: slice = slice(None)
+) -> Tensor:
+    """Return the logits (B, H, R, T) of some queries for q, k, w (B, H, T, D) and the `reflections` of k and
+    w; those of later keys mean nothing. Queries walk back over blocks of tokens."""
+    length, size = q.size(-2), removed[0].size(-1)
     chosen = range(length)[rows]
     count = chosen[-1] // size + 1  # of the blocks up to the last query
-    inverse, w, k = (x[:, :, :count] for x in (inverse, in_blocks(w, size), in_blocks(k, size)))
-    of_keys = (inverse @ (w @ k.mT).tril(-1)).unbind(2)  # (B, H, N, N) each
-    taken, of_w, of_k = (x.unbind(2) for x in (inverse @ w, w.mT, k.mT))
+    of_k, of_w = (in_blocks(x, size).mT.unbind(2) for x in (k, w))  # (B, H, D, N) each
+    for_keys, for_earlier = (x.unbind(2) for x in removed)
     index = torch.arange(count * size, device=q.device)
     at, walking = index[chosen.start : chosen.stop, None], q[:, :, rows] * q.size(-1) ** -0.5
     found = []
@@ -109,6 +110,6 @@ def path_logits(q: Tensor, k: Tensor, w: Tensor, inverse: Tensor, rows: slice = 
         seen = walking @ of_w[block]  # (B, H, R, N)
         if (block + 1) * size > chosen[0]:  # some tokens come after a query
             seen = seen.masked_fill(at < index[block * size : (block + 1) * size], 0)
-        found.append(walking @ of_k[block] - seen @ of_keys[block])
-        walking = walking - seen @ taken[block]
+        found.append(walking @ of_k[block] - seen @ for_keys[block])
+        walking = walking - seen @ for_earlier[block]
     return F.pad(torch.cat(found[::-1], dim=-1), (0, length - count * size))

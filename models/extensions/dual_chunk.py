@@ -56,7 +56,7 @@ class DualChunk(Rotary):
         return replace(
             effect,
             rotate=rotations[0],
-            regions=Regions(self.level, tuple(rotations[1:])),
+            regions=Regions(self.level, tuple(rotations[1:]), 2 * self.size),
             score_scale=reindex(effect.score_scale, pair),
             bias=reindex(effect.bias, pair),
         )

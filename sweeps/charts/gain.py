@@ -47,8 +47,8 @@ def gain_by_length(comparison: Comparison) -> dict[str, Spec]:
     if len(comparison.names) == 1:
         of_extensions = comparison.gains.droplevel("method").rename_axis(["method", "length"])
         gains = of_extensions.rename(index={"none": "no extension"}, level="method")
-        at_end = gains["value"].xs(comparison.longest, level="length")
-        names = [str(name) for name in at_end.sort_values(ascending=False).index]
+        ends = gains["value"].sort_index().groupby(level="method").last()
+        names = [str(name) for name in ends.sort_values(ascending=False).index]
     panels = {
         f"{length:,} tokens, {times(length, comparison.trained)}": part.droplevel("length")
         for length, part in gains.groupby(level="length")
@@ -71,10 +71,11 @@ def gain_panels(
     if not panels:
         return {}
     table = pd.concat(panels, names=["context", "method"]).reset_index()
+    alone = comparison.source(comparison.names[0])  # the runs of a single method, under any extension
     table["verdict"] = table["verdict"].replace("", VERDICTS[-1])
     table["_tooltip"] = [
         f"{row.method}  {signed(row.value)}\n{comparison.unit}, 95 % interval{between(row.low, row.high)}\n"
-        f"{row.verdict}; over {row.over}\n{comparison.source(row.method)}"
+        f"{row.verdict}; over {row.over}\n{comparison.source(row.method) or alone}"
         for row in table.itertuples()
     ]
     table = table[["context", "method", "verdict", "value", "low", "high", "over", "_tooltip"]]

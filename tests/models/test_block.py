@@ -75,7 +75,7 @@ def test_far_keys_of_groups() -> None:
         effect = encoding.effect_at(Positions.of(40))
         assert Plan(effect).keeps_groups
         expected = attend(q, k, v, effect, kernel="reference")
-        for kernel in ("flex", "explicit"):
+        for kernel in ("flex", "explicit", "band"):
             agree(attend(q, k, v, effect, kernel=kernel), expected)
 
 

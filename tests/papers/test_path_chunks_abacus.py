@@ -10,7 +10,7 @@ from torch import Tensor
 from models.attention import attend, logits
 from models.effect import Positions
 from models.encodings import extend, load, path
-from models.encodings.path import directions, inverses, path_logits
+from models.encodings.path import directions, path_logits, reflections
 from tests.conftest import late, perturb
 from tests.papers.golden import K, Q, T, close
 from tests.papers.loops import (
@@ -41,7 +41,7 @@ def test_path_in_numbers() -> None:
         w = (0.4 + 0.8 * at + 0.9 * feature).sin()
         w = (w / w.norm(dim=-1, keepdim=True))[None, None]
         beta = 2 * (0.3 * torch.arange(T).double() - 0.5).sigmoid()[None, None]
-        row = path_logits(Q, K, w, inverses(w, beta))[0, 0, -1]
+        row = path_logits(Q, K, w, reflections(K, w, beta))[0, 0, -1]
         close(row, -0.047991506, 0.097765643, 0.171321186, 0.281829253, -0.079680504, 0.462496039)
         total = torch.nn.functional.logsigmoid(0.5 * torch.arange(T).double() + 1).cumsum(0)
         decay = total[-1] - total
@@ -49,6 +49,17 @@ def test_path_in_numbers() -> None:
         close(row + decay, *with_gates)
         scaled = -0.290775903, -0.044312114, 0.092707434, 0.242660368, -0.094555713, 0.462496039
         close(row + decay * 4**-0.5, *scaled)
+
+
+def test_path_keeps_digits_where_directions_are_alike() -> None:
+    """Reflections by nearly the whole of one direction are hard: an inverse alone would be off by 2e-4."""
+    q, k, w = random(3, 1, 2, 128, 32, seed=5)
+    w = w[:, :, :1] + 0.1 * w
+    w, beta = w / w.norm(dim=-1, keepdim=True), torch.full((1, 2, 128), 1.99)
+    single = path_logits(q, k, w, reflections(k, w, beta))
+    q, k, w, beta = q.double(), k.double(), w.double(), beta.double()
+    exact = path_logits(q, k, w, reflections(k, w, beta))
+    assert (single - exact).tril().abs().max() < 1e-4
 
 
 def test_directions_in_numbers() -> None:

@@ -16,6 +16,7 @@ import pytest
 from sweeps import command
 from sweeps.charts.decomposition import DISTANCES, EARLY, POSITIONS, WHOLE, decompose
 from sweeps.charts.extensions import extension_changes
+from sweeps.charts.gain import gain_by_length
 from sweeps.report import make
 from sweeps.report.__main__ import main
 from sweeps.report.answers import answers, setting
@@ -423,6 +424,11 @@ def test_extensions_are_compared_with_fair_controls_or_with_none(tmp_path: Path)
     drawn = figures_of(page_of(fair))["gain_by_length"][0]["datasets"]["table"]
     for extension in ("no extension", "rerope"):
         assert extension in drawn, "a single method has a row for each extension"
+    lost = comparison_of(fair)
+    vars(lost)["gains"] = lost.gains[
+        lost.gains.index.get_level_values("length") < 512
+    ]  # memory ran out there
+    assert "256 tokens" in str(gain_by_length(lost))
 
 
 def test_the_decomposition_adds_up(tmp_path: Path) -> None:

@@ -90,10 +90,10 @@ class Evaluator(LightningModule):
 
     def attempt(self, part: Any, keys: Collection[Key], tokens: int) -> None:
         """Score a part of `tokens` tokens, and divide its cost equally among its keys. If memory runs out,
-        the rest of them is left out."""
+        parts that serve no other keys are left out from then on."""
         self.show_progress(keys)
         costs, started = [self.cost[key] for key in keys], time.perf_counter()
-        if any(cost.is_full for cost in costs):
+        if all(cost.is_full for cost in costs):
             return
         if not all(cost.tokens for cost in costs):
             reset_peak_memory()

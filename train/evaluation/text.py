@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
-from operator import attrgetter
 from pathlib import Path
 
 import torch
@@ -27,6 +26,7 @@ from train.fit.objective import Objective, next_token
 from train.results.protocols import COPYING, KEY_TOKENS, PROTOCOLS, Amounts, is_partial, protocols_of
 from train.results.rows import Result
 from train.results.run_folder import atomic_write
+from train.runtime.machine import LONG
 
 KEEP_EVERY = 60.0  # seconds between two copies of the sums in a file
 
@@ -99,8 +99,8 @@ class TextEvaluator(Evaluator):
 
     def parts(self, rank: int, world: int) -> Iterator[TextPart]:
         mine = torch.arange(self.windows.tokens.size(0))[rank::world]
-        # the longest first: it would not fit into memory that shorter ones leave
-        for piece in sorted(self.scored, key=attrgetter("size"), reverse=True):
+        # those first whose memory is returned: it would not fit into what shorter ones leave
+        for piece in sorted(self.scored, key=lambda piece: min(0, LONG - piece.size)):
             size = max(1, self.tokens // piece.size)
             for draw, indices in self.batches(piece.extension, mine, size):
                 yield TextPart(piece, draw, indices, tuple(self.scored[piece]))

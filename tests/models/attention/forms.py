@@ -62,7 +62,7 @@ PARTS: dict[str, Callable[[Positions, Tensor, Tensor], dict[str, object]]] = {
     "far": lambda at, learned, x: {"rotate": rotation(0.3), "regions": Regions.beyond(6, rotation(0.1))},
     "far_of_another_width": lambda at, learned, x: {"regions": Regions.beyond(3, widen_far)},
     "far_from_everything": lambda at, learned, x: {"regions": Regions.beyond(T, rotation(0.1))},
-    "three_regions": lambda at, learned, x: {"regions": Regions(by_chunk, (rotation(0.3), widen_far))},
+    "three_regions": lambda at, learned, x: {"regions": Regions(by_chunk, (rotation(0.3), widen_far), 10)},
     "angles": lambda at, learned, x: {"rotate": rotation_by(angles(x))},
     "score_scale": lambda at, learned, x: {"score_scale": curve(at, 1 + 0.1 * learned)},
     "factor_by_pair": lambda at, learned, x: {"score_scale": surface(learned)},

@@ -13,6 +13,7 @@ from tests.conftest import Method, members
 from tests.tolerance import agree, float64
 
 T, H, D = 300, 4, 8
+CLIPPED = ("shaw", "deberta", "rope+rerope", "rope+leaky_rerope", "rope+self_extend")
 
 
 @pytest.fixture(autouse=True)
@@ -40,11 +41,11 @@ def shifted(window: int, height: float = 1.0) -> Effect:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("method", ["shaw", "deberta"])
+@pytest.mark.parametrize("method", CLIPPED)
 def test_of_methods_that_clip_distances(method: str) -> None:
     q, k, v = content()
     with float64():
-        for member in members(Method(method).exact):
+        for member in members(Method(*method.split("+")).exact):
             effect = member.effect_at(Positions.of(T))
             assert choose(q, effect) == "band"
             agree(attend(q, k, v, effect), attend(q, k, v, effect, kernel="reference"))

@@ -63,6 +63,12 @@ def test_of_keys_that_are_hidden(visible: Window | None) -> None:
     check(Effect(Positions.of(T), regions=chunks, visible=visible))
 
 
+def test_regions_may_come_from_a_table() -> None:
+    """No region is asked for beyond the last token."""
+    chunk = torch.arange(T) // 70
+    check(Effect(Positions.of(T), regions=Regions(lambda i, j: chunk[i] - chunk[j], (rotation(0.3),))))
+
+
 def test_all_keys_are_read_once() -> None:
     effect = Effect(Positions.of(T), regions=Regions.beyond(6, rotation(0.1)), visible=Window(4, 9))
     seen = torch.zeros(T, T)

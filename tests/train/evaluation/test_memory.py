@@ -17,6 +17,7 @@ from models.gpt import GPT
 from tests.composing import composed
 from tests.train.conftest import call, validate
 from train.errors import explanation, is_out_of_memory
+from train.evaluation import text as text_evaluator
 from train.evaluation.evaluator import check_alone
 from train.evaluation.problems import ProblemEvaluator
 from train.evaluation.text import TextEvaluator
@@ -61,6 +62,20 @@ def test_text_of_other_lengths_is_scored(capsys: pytest.CaptureFixture[str]) -> 
     assert partly == {key: whole[key] for key in partly}
     assert {key[2] for key in partly} == {8, 16}
     assert "Out of memory at length 32 (extension=none)" in capsys.readouterr().err
+
+
+def test_what_other_lengths_share_with_the_longest_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under `sliding` the longest length also reads shorter pieces, which are those of other lengths."""
+    monkeypatch.setattr(text_evaluator, "LONG", 8)  # the longest pieces come first
+    tokens = torch.randint(40, (4, 129), generator=torch.Generator().manual_seed(0))
+    windows, found = Windows(tokens, torch.arange(4), torch.ones_like(tokens)), []
+    for limit in (128, 100):
+        protocols = ("same_tokens", "sliding", "nonoverlapping", "truncated")
+        text = TextEvaluator({"none": gpt(limit)}, windows, Amounts((64, 96, 128), 64, 32), protocols, 4096)
+        results = validate(text).results()
+        found.append({row[:3]: row.value for row in results if row.metric == "loss" and row.length < 128})
+    assert found[0] == found[1]
+    assert None not in found[0].values()
 
 
 def test_problems_of_other_lengths_are_scored() -> None:
