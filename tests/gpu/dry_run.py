@@ -23,6 +23,7 @@ from train.fit.optimizer import optimizer_of
 
 ROOM = 40e9  # bytes that a method may occupy
 LONG = 32  # times the training length
+WALKING = {"path": 4}  # its queries walk over all keys: at LONG, a million operations, some milliseconds each
 CHOOSES = (
     "models/ops/precision.py"  # `is_true` waits for a GPU once a pass, where a value decides on the form
 )
@@ -144,7 +145,7 @@ def peaks(method: Method, gpu: GPU) -> tuple[int, int, int]:
     with torch.device("cuda"):
         model = build_gpt(config)
         model = model.under([extend(method.extension, encoding) for encoding in model.tiled])
-    length = LONG * config.model.length
+    length = WALKING.get(method.encoding, LONG) * config.model.length
     length = length if model.context is not None else min(length, model.limit or length)
     gc.collect()
     gpu.peak = gpu.used
