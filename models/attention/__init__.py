@@ -38,12 +38,7 @@ KERNELS: dict[str, Kernel] = {  # by the values of model.kernel
 }
 
 
-GROUPED = {
-    "fused",
-    "sdpa",
-    "regions",
-    "flex",
-}  # kernels for k and v of fewer heads than q, without copies
+GROUPED = {"fused", "sdpa", "regions", "flex"}  # they read k and v of fewer heads than q without copies
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, effect: Effect | Plan, kernel: str = "auto") -> Tensor:

@@ -82,15 +82,15 @@ def intervals(plan: Plan) -> Iterator[Interval]:
     """Yield the visible keys of each region; a region has several intervals if there are sinks."""
     at, visible, regions = plan.index, plan.effect.visible, plan.effect.regions
     assert regions is not None
-    shown = [(torch.zeros_like(at), at + 1)]
+    ranges = [(torch.zeros_like(at), at + 1)]  # of visible keys
     if visible is not None:
         first = (at + 1 - visible.width).clamp(min=0)
-        shown = [(first, at + 1), (torch.zeros_like(at), first.clamp(max=visible.sinks))]
+        ranges = [(first, at + 1), (torch.zeros_like(at), first.clamp(max=visible.sinks))]
     stop = at + 1
     for rotation in range(len(regions.rotations) + 1):
         first = keys_beyond(plan, rotation)
-        for least, most in shown:
-            yield Interval(rotation, first.maximum(least), stop.minimum(most))
+        for low, high in ranges:
+            yield Interval(rotation, first.maximum(low), stop.minimum(high))
         stop = first
 
 
@@ -98,12 +98,12 @@ def keys_beyond(plan: Plan, number: int) -> Tensor:
     """Return how many keys of each query are in regions after this one, (T,): all these keys come first."""
     regions, at = plan.effect.regions, plan.index
     assert regions is not None
-    least, most = torch.zeros_like(at), at + 1
+    low, high = torch.zeros_like(at), at + 1
     for _ in range(len(at).bit_length()):
-        middle = (least + most) // 2
-        is_beyond = (regions(at, middle.minimum(at)) > number) & (least < most)
-        least, most = torch.where(is_beyond, middle + 1, least), torch.where(is_beyond, most, middle)
-    return least
+        middle = (low + high) // 2
+        is_beyond = (regions(at, middle.minimum(at)) > number) & (low < high)
+        low, high = torch.where(is_beyond, middle + 1, low), torch.where(is_beyond, high, middle)
+    return low
 
 
 def runs_of(interval: Interval, start: int) -> Iterator[Run]:

@@ -23,7 +23,7 @@ from train.fit.optimizer import optimizer_of
 
 ROOM = 40e9  # bytes that a method may occupy
 LONG = 32  # times the training length
-WALKING = {"path": 4}  # its queries walk over all keys: at LONG, a million operations, some milliseconds each
+WALKING = {"path": 4}  # its queries walk over all keys: at LONG, half a million operations a layer
 CHOOSES = (
     "models/ops/precision.py"  # `is_true` waits for a GPU once a pass, where a value decides on the form
 )

@@ -188,10 +188,8 @@ def test_where_there_are_loops_in_c_they_do_all_that_they_can(dtype: torch.dtype
 @torch.no_grad()
 def test_nothing_stays_in_memory(kernel: str) -> None:
     """A cycle of references would keep the tensors of every layer until Python looks for garbage."""
-    name = "shaw" if kernel == "band" else "rope"
-    encoding = load(name, head_width=D, heads=H, width=H * D, length=8)
-    if kernel not in ("sdpa", "fused", "band"):
-        encoding = extend("rerope", encoding)
+    encoding = load("rope", head_width=D, length=8)
+    encoding = encoding if kernel in ("sdpa", "fused") else extend("rerope", encoding)
     q, k, v = torch.randn(3, B, H, T, D).unbind()
     plan = Plan(encoding.effect_at(Positions.of(T)))
     if kernel in ("fused", "regions") and native.lacks_compiler():
