@@ -61,14 +61,18 @@ def paired_gains(
 
 
 def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOLERANCE) -> pd.DataFrame:
-    """Return mean gains with intervals and verdicts (see `method_gains`), from gains by seed and document."""
+    """Return mean gains with intervals and verdicts (see `method_gains`), from gains by seed and document.
+
+    Among gains of several seeds, that of a single seed has no p_holm: its p-value is of documents alone.
+    """
     estimates = estimate(found, windows)
     low, high = estimates["low"], estimates["high"]
     cases = [low.isna(), low > 0, high < 0, low >= -tolerance]
     words = np.select(cases, ["", GAINS, LOSES, HOLDS], UNDECIDED)
     is_plain = pd.Series(estimates.index.get_level_values("extension") == "none", estimates.index)
     families = [is_plain, estimates.index.get_level_values("length")]
-    corrected = estimates["p"].groupby(families, group_keys=False).transform(holm)
+    is_sure_of_seeds = (estimates["seeds"] > 1) | (estimates["seeds"].max() == 1)
+    corrected = estimates["p"].where(is_sure_of_seeds).groupby(families, group_keys=False).transform(holm)
     return estimates.assign(verdict=words, p_holm=corrected)
 
 

@@ -22,7 +22,13 @@ from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, ONCE, Row
 
 STUDY = ROOT / "docs/study"
-FIRST = ("", "deep", "both", "quick")  # archives that give their settings a name
+FIRST = (
+    "",
+    "deep",
+    "both",
+    "quick",
+    "headline",
+)  # their settings have their names, and their trainings first
 MAKES_SETTING = (
     "corpus", "settings.data.repeat", "settings.data.limit", "settings.data.tokenizer",
     "settings.model.vocab", "settings.model.width", "settings.model.depth", "settings.model.length",
@@ -52,10 +58,11 @@ class Setting:
     def sample(self, terms: Sequence[Term]) -> tuple[Array, Array] | None:
         """Return the scores of terms (terms, S, D) on all seeds that have every term, and the windows of the
         documents (D,); None if there is no such seed."""
-        chosen = {}  # the trainings of each encoding, by seed: all its terms come from one of them
+        chosen = {}  # of each encoding, by seed, the first training that has all its terms
         for encoding in {term.encoding for term in terms}:
-            known = [set(self.scores.get(term, {})) for term in terms if term.encoding == encoding]
-            chosen[encoding] = dict(sorted(set.intersection(*known)))
+            first, *others = (self.scores.get(term, {}) for term in terms if term.encoding == encoding)
+            shared = [key for key in first if all(key in other for other in others)]
+            chosen[encoding] = dict(reversed(shared))
         seeds = sorted(set.intersection(*map(set, chosen.values())))
         rows = [[self.scores[term][seed, chosen[term.encoding][seed]] for term in terms] for seed in seeds]
         if not rows:

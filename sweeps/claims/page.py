@@ -55,8 +55,8 @@ def summary(judgements: Judgements) -> str:
     counts[Verdict.UNTRIED] += len(load_untried())
     tried = sum(bool(judgement.trials) for judgement in judgements.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    chance = f"chance would decide {SIGNIFICANT * tried:.1f} of the {tried} that rows try"
-    return f"{plural(counts.total(), 'claim')}: {verdicts}. If no claim had an effect, {chance}."
+    chance = f"chance decides at most {SIGNIFICANT * tried:.1f} of the {tried} that rows try"
+    return f"{plural(counts.total(), 'claim')}: {verdicts}. At a level of 5 %, {chance}."
 
 
 def result_text(judgement: Judgement) -> str:

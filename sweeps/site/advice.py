@@ -13,6 +13,7 @@ from sweeps.gain import GAINS, TOLERANCE
 from sweeps.numbers import MISSING, between, number, plural, text_table, with_interval
 from sweeps.site.costs import times_of
 from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
+from sweeps.statistics import SIGNIFICANT, holm
 
 TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
 GOALS = (
@@ -43,10 +44,12 @@ def advice_page() -> str:
     every = [find(*goal) for goal in GOALS]
     short = {words: short_answer(find(archive, measure), n) for words, (archive, measure, n) in SHORT.items()}
     extensions = extension_gains()
+    best, *others = [name for name in extensions if name.split("+")[0] not in BOUNDED]
     return markdown_page(
         TEMPLATE,
         short=short,
-        extension=next(row for name, row in extensions.items() if name.split("+")[0] not in BOUNDED),
+        extension=extensions[best],
+        extension_ties=tied_text(not_separable(best, others)),
         unextended=extensions["none"],
         goals=text_table(GOAL_HEADS, [goal_row(evidence, n) for evidence in every for n in TARGETS]),
         settings=[f"`{evidence.folder}` ({evidence.measure}): {evidence.setting}" for evidence in every],
@@ -84,16 +87,21 @@ def goal_row(evidence: Evidence, multiple: int) -> list[str]:
         name for name in (best.method, *best.tied) if multiple == 1 or gains(evidence, name, multiple)
     ]
     is_decided = seeds >= FEWEST_SEEDS or 2 * len(best.tied) < best.others
-    more = f" and {len(best.tied) - MOST} more" if len(best.tied) > MOST else ""
     return [
         evidence.measure, f"{comparison.trained} tokens, `{evidence.folder}`",
         f"{length:,} tokens, {multiple}x", code(best.method),
         number(found["value"]) + between(found["low"], found["high"]).replace("+", ""),
         MISSING if gain is None else f"{gain_text(gain)}, over {gain['over']}",
-        ", ".join(map(code, best.tied[:MOST])) + more or "none",
+        tied_text(best.tied),
         cheapest(candidates) if is_decided else "the rows cannot choose",
         sureness(seeds, best.others - len(best.tied), best.others),
     ]  # fmt: skip
+
+
+def tied_text(names: list[str]) -> str:
+    """Return the first names, and the number of the others."""
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return ", ".join(map(code, names[:MOST])) + more or "none"
 
 
 def gains(evidence: Evidence, method: str, multiple: int) -> bool:
@@ -152,6 +160,16 @@ def extension_gains() -> dict[str, list[str]]:
         label: [f"`{label}`", *(gain_text(evidence.gain("rope", label, n)) for n in EXTENSION_TARGETS)]
         for label in labels
     }
+
+
+def not_separable(best: str, others: list[str]) -> list[str]:
+    """Return the extensions of RoPE whose losses at 4 times the training length are not separable from the
+    best one's, after Holm's correction."""
+    comparison = find(EXTENSIONS, "loss").comparison
+    sample, windows = comparison.sample.loc["rope"], comparison.table.windows
+    differences = {name: paired_difference(sample.loc[best], sample.loc[name], windows) for name in others}
+    p = holm(pd.Series({name: found["p"][4 * comparison.trained] for name, found in differences.items()}))
+    return [name for name in others if not p[name] < SIGNIFICANT]
 
 
 def is_known(label: str) -> bool:

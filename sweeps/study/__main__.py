@@ -1,8 +1,8 @@
 """Tables of the study, as Markdown:  python -m sweeps.study <table> <folder> ...
 
 gain docs/study                        the gain from longer context; several folders: a column for each
-copying docs/study/copying             the gain by how far back a target could be copied from
-replaced docs/study/natural             the part of the gain that goes when earlier occurrences are replaced
+copying docs/study/natural             the gain by how far back a target could be copied from
+replaced docs/study/natural            the gain when what could be copied is replaced by other text
 rates docs/study docs/study/rates      the gain of each method at the learning rate that is best for it
 agreement docs/study/quick docs/study  what the order of methods in one scale says of their order in the last
 power docs/study seeds=5               the smallest differences that a number of seeds can detect

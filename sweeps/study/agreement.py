@@ -2,7 +2,8 @@
 
 Two scales share held-out documents, whose luck they would share as well. So the one is scored on the even
 documents and the other on the odd ones, then the other way round, and tau is the mean of both. It has no
-interval: a bootstrap over methods excludes its own estimate too often, because resampled methods tie.
+interval: a bootstrap over methods excludes its own estimate too often, because resampled methods tie. Both
+gains are over the controls that both scales have.
 """
 
 from collections.abc import Sequence
@@ -13,12 +14,14 @@ import pandas as pd
 
 from sweeps.gain import GAINS, gain_samples, method_gains
 from sweeps.numbers import MISSING, number, to_markdown
-from sweeps.study.gains import read_table_of
+from sweeps.study.gains import read_table_of, shared_controls
 from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
 
 FEWEST = 5  # methods that two scales must share
-HEADS = ["from", "methods", "gain: tau", "by seed", "gainers", "among gainers: tau", "loss at L: tau"]
+HEADS = [
+    "from", "control", "methods", "gain: tau", "by seed", "gainers", "among gainers: tau", "loss at L: tau",
+]  # fmt: skip
 
 
 def agreement_table(folders: Sequence[Path], options: StudyOptions) -> str:
@@ -32,19 +35,27 @@ def agreement_table(folders: Sequence[Path], options: StudyOptions) -> str:
 
 def agreement(table: Table, last: Table, multiple: int) -> list[str]:
     """Return what a scale says of the last: one line of the table, without its name."""
+    controls = shared_controls([table, last])
     gains, losses = [], []
     for each in (table, last):
-        gain, loss = gain_samples(each)[0], each.sample("same_tokens", "loss")
+        gain, loss = gain_samples(each, controls)[0], each.sample("same_tokens", "loss")
         gains.append(rows_where(gain, extension="none", length=multiple * each.trained))
         losses.append(rows_where(loss, extension="none", length=each.trained))
     shared = set.intersection(*({*sample.index.unique("method")} for sample in gains))
-    verdicts = method_gains(last)["verdict"]
+    verdicts = method_gains(last, controls)["verdict"]
     gainers = {name for name in shared if verdicts.get((name, "none", multiple * last.trained)) == GAINS}
     seeds = gains[0].index.unique("seed")
     alone = [gains[0].xs(seed, level="seed", drop_level=False) for seed in seeds if len(seeds) > 1]
     by_seed = [number(tau(part, gains[1], shared), 2) for part in alone]
     every, among = (number(tau(gains[0], gains[1], methods), 2) for methods in (shared, gainers))
-    cells = [str(len(shared)), every, ", ".join(by_seed) or MISSING, str(len(gainers)), among]
+    cells = [
+        " and ".join(controls),
+        str(len(shared)),
+        every,
+        ", ".join(by_seed) or MISSING,
+        str(len(gainers)),
+        among,
+    ]
     return [*cells, number(tau(losses[0], losses[1], shared), 2)]
 
 

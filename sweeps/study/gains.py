@@ -16,6 +16,7 @@ from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT
 from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where, variant_name
+from train.results.gain import control_names
 
 Name = TypeVar("Name", str, tuple[str, str])  # a method, or a method under an extension
 
@@ -57,8 +58,7 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     """Return the gain after each number of training tokens, for methods in several tables."""
     by_tokens = sorted((table.runs[0].trained_tokens or 0, n) for n, table in enumerate(tables))
     tables = [tables[n] for _, n in by_tokens]
-    controls = [{n for over in gain_samples(table)[1] for n in over.split(" and ")} for table in tables]
-    shared = set.intersection(*controls)
+    shared = shared_controls(tables)
     samples = [gain_samples(table, shared)[0] for table in tables]
     seeds = set.intersection(*({*sample.index.unique("seed")} for sample in samples))
     documents = [n for n in samples[0].columns if all(n in sample.columns for sample in samples)]
@@ -80,7 +80,15 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
         for name in largest_first(list(columns.values())[-1], names)
         if sum(name in part.index for part in columns.values()) > 1
     ]
-    return f"{to_markdown(['method', *columns], rows)}\n\nOver {' and '.join(sorted(shared))}."
+    return f"{to_markdown(['method', *columns], rows)}\n\nOver {control_names(shared)}."
+
+
+def shared_controls(tables: Sequence[Table]) -> list[str]:
+    """Return the fair controls that all tables have, in alphabetical order. Raise UsageError without one."""
+    controls = [{n for over in gain_samples(table)[1] for n in over.split(" and ")} for table in tables]
+    if not (shared := sorted(set.intersection(*controls))):
+        raise UsageError("The folders have no control in common: evaluate window or crop in all of them.")
+    return shared
 
 
 def largest_first(found: pd.DataFrame, names: Sequence[Name]) -> list[Name]:

@@ -70,6 +70,16 @@ def test_verdicts_are_gains_holds_loses_or_undecided(table: Table) -> None:
     assert "holds" in set(method_gains(only_table(load_sweep(STUDY)))["verdict"])
 
 
+def test_one_seed_among_several_is_not_corrected_with_them() -> None:
+    """Documents alone would make one seed more certain than three."""
+    found = method_gains(only_table(load_sweep(STUDY / "encodings"))).xs("none", level="extension")
+    assert found["p_holm"].isna().tolist() == (found["seeds"] == 1).tolist()
+    assert set(found["seeds"]) == {1, 2}
+    alone = method_gains(only_table(load_sweep(STUDY / "quick")))
+    assert set(alone["seeds"]) == {1}
+    assert alone["p_holm"].notna().all()
+
+
 @pytest.mark.parametrize(("crop", "gain"), [(2.0, -0.5), (2.8, 0.3), (3.5, 0.5), (None, 0.5)])
 def test_a_method_that_fails_in_a_window_does_not_gain_by_leaving_it(crop: float | None, gain: float) -> None:
     names = ["method", "extension", "length", "seed"]

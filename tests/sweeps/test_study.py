@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
@@ -124,19 +125,19 @@ def test_copying_is_weighted_by_the_share_of_its_targets(tmp_path: Path, table: 
     assert drawn.count("1 to 64 tokens back, 30%") == 2, "half way, at 128 tokens"
 
 
-def test_what_replaced_text_costs_is_a_difference_of_losses(tmp_path: Path, table: Table) -> None:
+def test_the_gain_on_replaced_text_is_over_the_crop_of_untouched_text(tmp_path: Path, table: Table) -> None:
     places = ("replaced", "replaced_elsewhere")
     place = make_sweep(
         tmp_path, ("rope", "fox"), 2, (64, 128, 256), windows=16, extend=(), controls=CONTROLS,
-        protocols=["same_tokens", *places],
+        protocols=["same_tokens", "sliding", *places],
     )  # fmt: skip
     values = only_table(load_sweep(place)).values.groupby(level=[0, 1, 2, 3, 4]).mean()
     for name, cell in cells(table("replaced", place)).items():
-        plain, *others = (values[name, "none", p, "loss", 256] for p in ("same_tokens", *places))
-        window = values[name, "window", "same_tokens", "loss", 256]
-        expected = [window - plain, *(other - plain for other in others)]
+        crop = values[name, "crop", "sliding", "loss", 256]
+        plain, copies, other = (values[name, "none", p, "loss", 256] for p in ("same_tokens", *places))
+        expected = [crop - plain, crop - copies, crop - other, copies - plain]
         assert [value(text) for text in cell] == pytest.approx(expected, abs=6e-4)
-    with pytest.raises(UsageError, match="under replaced at 512 tokens"):
+    with pytest.raises(UsageError, match="under same_tokens and crop at 512 tokens"):
         table("replaced", place, "times=8")
 
 
@@ -183,14 +184,29 @@ def test_tau_is_on_documents_apart(table: Table) -> None:
         for half in range(2)
     ]
     row = cells(table("agreement", STUDY / "half", STUDY / "quarter"))["half"]
-    assert row[0] == str(len(shared))
-    assert float(row[1]) == pytest.approx(np.mean(taus), abs=0.006)
+    assert row[:2] == ["window", str(len(shared))]
+    assert float(row[2]) == pytest.approx(np.mean(taus), abs=0.006)
+
+
+def test_two_scales_are_compared_over_the_controls_that_both_have(tmp_path: Path, table: Table) -> None:
+    both = make_sweep(
+        tmp_path / "both", ("rope", "fox", "alibi", "nope", "t5"), 2, windows=16, controls=CONTROLS,
+        protocols=["same_tokens", "sliding"],
+    )  # fmt: skip
+    few = tmp_path / "few"
+    copytree(both, few)
+    for file in few.glob("*/results.jsonl"):
+        write_rows(file, [row for row in read_rows(file) if row.extension != "crop"])
+    vouch(few)
+    row, alone = (cells(table("agreement", place, few))[place.name] for place in (both, few))
+    assert row == alone
+    assert row[:2] == ["window", "5"]
 
 
 def test_few_methods_have_no_tau(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, ("rope", "fox"), 2, windows=16, controls=CONTROLS)
     table = only_table(load_sweep(folder))
-    assert agreement(table, table, 4)[:2] == ["2", "–"]
+    assert agreement(table, table, 4)[1:3] == ["2", "–"]
 
 
 def test_power(tmp_path: Path, table: Table) -> None:

@@ -48,10 +48,12 @@ def gain_rows(rows: Iterable[Row]) -> list[Row]:
     values = {(row.protocol, row.extension, row.length): row.value for row in losses if row.value is not None}
     result = []
     for row in losses:
-        controls = [values.get((*control, row.length)) for control in FAIR_CONTROLS.values()]
         if row.protocol == EVERYTHING[0] and row.extension not in FAIR_CONTROLS and row.value is not None:
-            fair = [value for value in controls if value is not None]
-            result += [replace(row, metric=GAIN, value=min(fair) - row.value, error=None)] if fair else []
+            known = {name: values.get((*place, row.length)) for name, place in FAIR_CONTROLS.items()}
+            controls = {name: np.array(value) for name, value in known.items() if value is not None}
+            if controls:
+                found = float(gain(np.array(row.value), controls)[0])
+                result.append(replace(row, metric=GAIN, value=found, error=None))
     return result
 
 
