@@ -1,7 +1,8 @@
 """The gain of each method at the learning rate that is best for it.
 
-The rate is chosen by the loss at the training length alone, over half of the documents; the other half is
-scored. Then the halves change places, so every document is scored at a rate that it did not choose.
+The rate is chosen by the loss at the training length alone, over half of the documents, on the seeds that
+were trained at every rate. The other half is scored, on all seeds of the chosen rate. Then the halves change
+places, so every document is scored at a rate that it did not choose.
 """
 
 from collections.abc import Sequence
@@ -31,10 +32,15 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
     chosen, samples = gains_at_best_rates(by_rate)
     best, plain = (judged_gains(sample, first.windows).xs("none", level="extension") for sample in samples)
     lengths = sorted(best.index.unique("length"))
-    heads = ["method", "best rate", *(times(int(n), first.trained) for n in lengths)]
+    heads = ["method", "best rate", "seeds", *(times(int(n), first.trained) for n in lengths)]
     heads += [f"{times(int(n), first.trained)}, first rate" for n in lengths]
     rows = [
-        [f"`{name}`", chosen[name], *(gain_cell(part, (name, n)) for part in (best, plain) for n in lengths)]
+        [
+            f"`{name}`",
+            chosen[name],
+            f"{best['seeds'][name].max():.0f}",
+            *(gain_cell(part, (name, n)) for part in (best, plain) for n in lengths),
+        ]
         for name in largest_first(rows_where(best, length=lengths[0]), sorted(chosen))
     ]
     return to_markdown(heads, rows)
@@ -51,7 +57,7 @@ def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
 
 def gains_at_best_rates(by_rate: dict[float, Table]) -> tuple[dict[str, str], list[pd.DataFrame]]:
     """Return the best rates of each method as text; and the gains by seed and document at these rates, and at
-    the first rate, on the seeds and documents that all rates have."""
+    the first rate, on the same seeds and on the documents that all rates have."""
     rates = list(by_rate)
     samples = [gain_samples(table)[0] for table in by_rate.values()]
     homes = [
@@ -62,12 +68,12 @@ def gains_at_best_rates(by_rate: dict[float, Table]) -> tuple[dict[str, str], li
     best, plain, chosen = [], [], {}
     for name in sorted(methods):
         seeds = sorted(set.intersection(*({*home.loc[name].index} for home in homes)))
-        parts = [sample.loc[(name, "none", slice(None), seeds), :] for sample in samples]
+        parts = [sample.loc[(name, "none", slice(None), slice(None)), :] for sample in samples]
         documents = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
-        index = parts[0].index.intersection(parts[-1].index)
         losses = np.stack([home.loc[name].loc[seeds, documents].mean() for home in homes])
         even = np.arange(len(documents)) % 2 == 0
         choice = [int(losses[:, half].mean(axis=1).argmin()) for half in (~even, even)]  # for even, for odd
+        index = parts[0].index.intersection(parts[choice[0]].index).intersection(parts[choice[1]].index)
         values = np.where(even, *(parts[n].loc[index, documents].to_numpy() for n in choice))
         best.append(pd.DataFrame(values, index, documents))
         plain.append(parts[0].loc[index, documents])
