@@ -79,7 +79,7 @@ function sortable(table) {
 function comparable(place) {
   const { names, lengths, means, pairs } = JSON.parse(place.querySelector("script").textContent);
   const [first, other] = place.querySelectorAll("select");
-  const number = (value) => value === null ? "–" : value.toPrecision(4);
+  const number = (value) => value === null ? "–" : value.toFixed(3 - [10, 100, 1000].filter((size) => Math.abs(value) >= size).length).replace("-", "−");
   const signed = (value) => value === null ? "–" : (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(3);
   const mean = (values) => { const known = values.filter((value) => value !== null); return known.length ? known.reduce((a, b) => a + b) / known.length : null; };
   const fill = () => {

@@ -55,29 +55,35 @@ def variants(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
-    """Return the gain after each number of training tokens, for methods in several tables."""
+    """Return the gain after each number of training tokens, for methods in several tables; of two tables with
+    equal lengths also the difference, the second minus the first."""
     by_tokens = sorted((table.runs[0].trained_tokens or 0, n) for n, table in enumerate(tables))
     tables = [tables[n] for _, n in by_tokens]
     shared = shared_controls(tables)
-    samples = [gain_samples(table, shared)[0] for table in tables]
-    seeds = set.intersection(*({*sample.index.unique("seed")} for sample in samples))
-    documents = [n for n in samples[0].columns if all(n in sample.columns for sample in samples)]
+    every = [gain_samples(table, shared)[0] for table in tables]
+    seeds = set.intersection(*({*sample.index.unique("seed")} for sample in every))
+    documents = [n for n in every[0].columns if all(n in sample.columns for sample in every)]
     if not seeds or not documents:
         raise UsageError("The folders have no seed or no documents in common: evaluate the same runs.")
-    columns = {}
+    samples = {}
     counts = [f"{trained_tokens / 1e6:.1f}M tokens" for trained_tokens, _ in by_tokens]
-    for count, table, sample in zip(counts, tables, samples, strict=True):
-        part = sample[sample.index.get_level_values("seed").isin(seeds)][documents]
-        part = part[part.index.get_level_values("length") == multiple * table.trained]
+    for count, table, sample in zip(counts, tables, every, strict=True):
+        chosen = f"extension == 'none' and length == {multiple * table.trained} and seed in @seeds"
+        part = sample[documents].query(chosen)
         if part.empty:
             raise UsageError(f"No method was scored at {multiple} times the training length.")
-        judged = judged_gains(part, table.windows).xs("none", level="extension").droplevel("length")
         name = count if counts.count(count) == 1 else f"{count}, {table.runs[0].folder.parent.name}"
-        columns[name] = judged
+        samples[name] = part
+    if len(samples) == 2 and len(change := (part - next(iter(samples.values()))).dropna()):
+        samples["second − first"] = change
+    windows = tables[0].windows
+    columns = {
+        name: judged_gains(part, windows).droplevel(["extension", "length"]) for name, part in samples.items()
+    }
     names = sorted({name for part in columns.values() for name in part.index})
     rows = [
         [f"`{name}`", *(gain_cell(part, name) for part in columns.values())]
-        for name in largest_first(list(columns.values())[-1], names)
+        for name in largest_first(list(columns.values())[len(tables) - 1], names)
         if sum(name in part.index for part in columns.values()) > 1
     ]
     return f"{to_markdown(['method', *columns], rows)}\n\nOver {control_names(shared)}."

@@ -79,7 +79,7 @@ def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, 
         edit(place / "run.json", lambda about: about["settings"].update(checkpoint=0.5))
     vouch(half)
     text = table("gain", half, whole)
-    assert text.splitlines()[0] == "| method | 0.6M tokens | 1.2M tokens |"
+    assert text.splitlines()[0] == "| method | 0.6M tokens | 1.2M tokens | second − first |"
     alone = cells(table("gain", half))
     assert [row[0] for row in cells(text).values()] == [alone[name][3] for name in cells(text)]
     with pytest.raises(ValueError, match="at 3 times the training length"):
@@ -89,7 +89,10 @@ def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, 
 def test_archives_after_equal_training_have_a_column_each(table: Table) -> None:
     """They would share one, and hide each other."""
     both = table("gain", STUDY / "headline", STUDY / "headline_natural")
-    assert both.splitlines()[0] == "| method | 1.4M tokens, headline | 1.4M tokens, headline_natural |"
+    heads = ["method", "1.4M tokens, headline", "1.4M tokens, headline_natural", "second − first"]
+    assert both.splitlines()[0] == f"| {' | '.join(heads)} |"
+    for first, second, change in cells(both).values():
+        assert value(change) == pytest.approx(value(second) - value(first), abs=1.6e-3)
     for column, name in enumerate(("headline", "headline_natural")):
         alone = cells(table("gain", STUDY / name))
         assert {method: row[column] for method, row in cells(both).items()} == {
