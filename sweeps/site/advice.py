@@ -9,15 +9,17 @@ from models.registry import names, read
 from sweeps.claims.verdict import FEWEST_SEEDS
 from sweeps.compare import paired_difference
 from sweeps.drawing.page import markdown_page
-from sweeps.gain import GAINS, TOLERANCE
+from sweeps.gain import GAINS, TOLERANCE, VERDICTS
 from sweeps.numbers import MISSING, between, number, plural, text_table, with_interval
 from sweeps.site.costs import times_of
 from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
 from sweeps.statistics import SIGNIFICANT, holm
+from sweeps.table import rows_where
 
 TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
 GOALS = (
-    ("headline", "loss"), ("", "loss"), ("wide", "loss"), ("both", "retrieval"), ("needle", "retrieval"),
+    ("natural", "loss"), ("headline", "loss"), ("", "loss"), ("wide", "loss"), ("both", "retrieval"),
+    ("needle", "retrieval"),
 )  # fmt: skip
 TARGETS = (1, 4, 8, 16)  # times the training length
 MOST = 6  # names in a cell
@@ -51,6 +53,7 @@ def advice_page() -> str:
         extension=extensions[best],
         extension_ties=tied_text(not_separable(best, others)),
         unextended=extensions["none"],
+        natural=verdicts_text(find("natural", "loss")),
         goals=text_table(GOAL_HEADS, [goal_row(evidence, n) for evidence in every for n in TARGETS]),
         settings=[f"`{evidence.folder}` ({evidence.measure}): {evidence.setting}" for evidence in every],
         extensions=text_table(("extension", *(f"{n}x" for n in EXTENSION_TARGETS)), extensions.values()),
@@ -160,6 +163,13 @@ def extension_gains() -> dict[str, list[str]]:
         label: [f"`{label}`", *(gain_text(evidence.gain("rope", label, n)) for n in EXTENSION_TARGETS)]
         for label in labels
     }
+
+
+def verdicts_text(evidence: Evidence) -> str:
+    """Return in words which encodings gain, hold, lose or are undecided at 4 times the training length."""
+    gains = rows_where(evidence.comparison.gains, extension="none", length=4 * evidence.comparison.trained)
+    named = {word: ", ".join(map(code, gains.index[gains["verdict"] == word])) for word in VERDICTS}
+    return "; ".join(f"{word}: {names}" for word, names in named.items() if names)
 
 
 def not_separable(best: str, others: list[str]) -> list[str]:
