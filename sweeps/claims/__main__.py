@@ -18,6 +18,7 @@ from sweeps.claims.evidence import STUDY, load_settings
 from sweeps.claims.page import claims_json, claims_page
 from sweeps.claims.verdict import decide
 from train.paths import ROOT
+from train.results.about import commit
 from train.results.run_folder import write_whole
 
 PAGE, DATA = ROOT / "docs/claims.md", ROOT / "docs/claims.json"
@@ -45,7 +46,9 @@ def main() -> None:
 
 def train_missing(names: set[str]) -> None:
     """Run trainings and archive their rows. A training is archived once all its runs have ended, and then not
-    repeated; an interrupted one resumes."""
+    repeated; an interrupted one resumes. Raise UsageError if code is not committed."""
+    if commit().endswith("+"):
+        raise UsageError("Commit your changes first: docs/study holds rows of committed code alone.")
     for name in sorted(name for name in names if not (STUDY / "claims" / name).is_dir()):
         folder = ROOT / "outputs/sweeps/claims" / name
         line = f"--multirun {trainings()[name].arguments} report=null hydra.sweep.dir={folder}"
