@@ -34,26 +34,31 @@ def gain_samples(table: Table, among: Collection[str] = (*FAIR_CONTROLS,)) -> tu
         for name, (where, extension) in places.items()
         if name in among
     }
-    return paired_gains(everything, controls, sign)
+    return paired_gains(everything, controls, sign, table.windows)
 
 
 def paired_gains(
-    everything: pd.DataFrame, controls: dict[str, pd.DataFrame], sign: int = 1
+    everything: pd.DataFrame,
+    controls: dict[str, pd.DataFrame],
+    sign: int = 1,
+    windows: pd.Series | None = None,
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return the gains over the better control on the same seeds and documents (see `gain_samples`), from
-    losses by method, extension, length and seed, and the controls' by method, length and seed."""
+    losses by method, extension, length and seed, and the controls' by method, length and seed. A document
+    counts by its windows."""
     if any(len(sample) and not sample.columns.equals(everything.columns) for sample in controls.values()):
         everything, controls = mean(everything), {name: mean(sample) for name, sample in controls.items()}
     whole, plain = sign * everything.to_numpy(), everything.index.droplevel("extension")
     limited = {name: sign * sample.reindex(plain).to_numpy() for name, sample in controls.items()}
     is_scored = {name: np.isfinite(values).all(axis=1) for name, values in limited.items()}
+    weights = None if windows is None or whole.shape[1] < 2 else windows[everything.columns].to_numpy()
     is_known, values, over = np.isfinite(whole).all(axis=1), np.full_like(whole, np.nan), {}
     for key, rows in everything.groupby(level=INDEX).indices.items():
         known = [name for name, scored in is_scored.items() if scored[rows].any()]
         shared = np.logical_and.reduce([is_known[rows], *(is_scored[name][rows] for name in known)])
         if known and shared.any():
             rows = rows[shared]
-            values[rows], better = gain(whole[rows], {name: limited[name][rows] for name in known})
+            values[rows], better = gain(whole[rows], {name: limited[name][rows] for name in known}, weights)
             over[key] = " and ".join(sorted(known, key=lambda name: name != better))
     found = pd.DataFrame(values, everything.index, everything.columns)[np.isfinite(values).all(axis=1)]
     index = pd.MultiIndex.from_tuples(over, names=INDEX) if over else found.index.droplevel("seed")

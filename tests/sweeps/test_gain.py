@@ -94,6 +94,17 @@ def test_a_method_that_fails_in_a_window_does_not_gain_by_leaving_it(crop: float
     assert over["nope", "none", 256].startswith("crop" if crop and crop < 3 else "window")
 
 
+def test_the_better_control_is_better_over_windows() -> None:
+    """It is the one whose rows have the lower loss: a document counts by its windows."""
+    names = ["method", "extension", "length", "seed"]
+    index = pd.MultiIndex.from_product([["fox"], ["none"], [256], [0]], names=names)
+    losses = {"window": [[2.0, 2.9]], "crop": [[2.5, 2.0]]}
+    frames = {name: pd.DataFrame(values, index.droplevel("extension")) for name, values in losses.items()}
+    everything = pd.DataFrame([[1.0, 1.0]], index)
+    overs = [paired_gains(everything, frames, 1, pd.Series(n))[1].iloc[0] for n in ([1.0, 1.0], [9.0, 1.0])]
+    assert overs == ["crop and window", "window and crop"]
+
+
 def test_a_seed_without_its_control_does_not_count(table: Table) -> None:
     sample = table.sample("same_tokens", "loss")
     whole = sample[sample.index.get_level_values("extension") == "none"]

@@ -25,19 +25,24 @@ FAIR_CONTROLS = {"window": ("same_tokens", "window"), "crop": ("sliding", "crop"
 FAIR_CONTROLS_OF_ANSWERS = {"window": (ANSWERS, "window"), "crop": (ANSWERS, "crop")}
 
 
-def better_control(controls: Mapping[str, Array]) -> str:
-    """Return the control with the lower mean loss, over all seeds and documents; empty if there is none."""
-    return min(controls, key=lambda name: float(np.mean(controls[name])), default="")
+def better_control(controls: Mapping[str, Array], windows: Array | None = None) -> str:
+    """Return the control with the lower mean loss, over all seeds and windows; empty if there is none."""
+
+    def mean(name: str) -> float:
+        return float(np.average(np.atleast_2d(controls[name]).mean(0), weights=windows))
+
+    return min(controls, key=mean, default="")
 
 
-def gain(everything: Array, controls: Mapping[str, Array]) -> tuple[Array, str]:
+def gain(everything: Array, controls: Mapping[str, Array], windows: Array | None = None) -> tuple[Array, str]:
     """Return the gain of each seed and document, and the control that it is over.
 
     Args:
         everything: The losses (S, D) with everything, by seed and document.
         controls: The losses (S, D) under each fair control that was evaluated. Without any, the gain is nan.
+        windows: How many windows each document has, (D,). All alike if it is None.
     """
-    name = better_control(controls)
+    name = better_control(controls, windows)
     return (controls[name] - everything, name) if name else (np.full_like(everything, np.nan), "")
 
 
