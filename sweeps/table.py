@@ -41,6 +41,11 @@ class Table:
         return self.runs[0].rows[0].corpus
 
     @property
+    def held_out(self) -> str:
+        """Return what names the evaluated text: its documents, size and tokens; or the corpus."""
+        return self.runs[0].about.corpus_description.partition("held out: ")[2] or self.corpus
+
+    @property
     def trained(self) -> int:
         return self.runs[0].rows[0].trained_length  # tokens
 

@@ -56,7 +56,7 @@ def variants(comparison: Comparison) -> list[tuple[str, str]]:
 
 def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     """Return the gain after each number of training tokens, for methods in several tables; of two tables with
-    equal lengths also the difference, the second minus the first."""
+    the same evaluated text and lengths also the difference, the second minus the first."""
     by_tokens = sorted((table.runs[0].trained_tokens or 0, n) for n, table in enumerate(tables))
     tables = [tables[n] for _, n in by_tokens]
     shared = shared_controls(tables)
@@ -74,8 +74,10 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
             raise UsageError(f"No method was scored at {multiple} times the training length.")
         name = count if counts.count(count) == 1 else f"{count}, {table.runs[0].folder.parent.name}"
         samples[name] = part
-    if len(samples) == 2 and len(change := (part - next(iter(samples.values()))).dropna()):
-        samples["second − first"] = change
+    if len(samples) == 2 and tables[0].held_out == tables[1].held_out:
+        first, second = samples.values()
+        if len(change := (second - first).dropna()):
+            samples["second − first"] = change
     windows = tables[0].windows
     columns = {
         name: judged_gains(part, windows).droplevel(["extension", "length"]) for name, part in samples.items()
