@@ -54,6 +54,7 @@ def advice_page() -> str:
         extension_ties=tied_text(not_separable(best, others)),
         unextended=extensions["none"],
         natural=verdicts_text(find("natural", "loss")),
+        prose=verdicts_text(find("natural_prose", "loss")),
         goals=text_table(GOAL_HEADS, [goal_row(evidence, n) for evidence in every for n in TARGETS]),
         settings=[f"`{evidence.folder}` ({evidence.measure}): {evidence.setting}" for evidence in every],
         extensions=text_table(("extension", *(f"{n}x" for n in EXTENSION_TARGETS)), extensions.values()),
