@@ -22,13 +22,8 @@ from train.results.protocols import BY_POSITION
 from train.results.rows import ANSWERS, ONCE, Row
 
 STUDY = ROOT / "docs/study"
-FIRST = (
-    "",
-    "deep",
-    "both",
-    "quick",
-    "headline",
-)  # their settings have their names, and their trainings first
+# these archives give their settings a name, and their trainings count before those of others
+FIRST = ("", "deep", "both", "quick", "headline")
 MAKES_SETTING = (
     "corpus", "settings.data.repeat", "settings.data.limit", "settings.data.tokenizer",
     "settings.model.vocab", "settings.model.width", "settings.model.depth", "settings.model.length",

@@ -56,7 +56,7 @@ def variants(comparison: Comparison) -> list[tuple[str, str]]:
 
 def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     """Return the gain after each number of training tokens, for methods in several tables; of two tables with
-    the same evaluated text and lengths also the difference, the second minus the first."""
+    the same evaluated text and length also the difference, the second minus the first."""
     by_tokens = sorted((table.runs[0].trained_tokens or 0, n) for n, table in enumerate(tables))
     tables = [tables[n] for _, n in by_tokens]
     shared = shared_controls(tables)
@@ -65,7 +65,7 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     documents = [n for n in every[0].columns if all(n in sample.columns for sample in every)]
     if not seeds or not documents:
         raise UsageError("The folders have no seed or no documents in common: evaluate the same runs.")
-    samples = {}
+    samples, columns = [], {}
     counts = [f"{trained_tokens / 1e6:.1f}M tokens" for trained_tokens, _ in by_tokens]
     for count, table, sample in zip(counts, tables, every, strict=True):
         chosen = f"extension == 'none' and length == {multiple * table.trained} and seed in @seeds"
@@ -73,15 +73,11 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
         if part.empty:
             raise UsageError(f"No method was scored at {multiple} times the training length.")
         name = count if counts.count(count) == 1 else f"{count}, {table.runs[0].folder.parent.name}"
-        samples[name] = part
-    if len(samples) == 2 and tables[0].held_out == tables[1].held_out:
-        first, second = samples.values()
-        if len(change := (second - first).dropna()):
-            samples["second − first"] = change
-    windows = tables[0].windows
-    columns = {
-        name: judged_gains(part, windows).droplevel(["extension", "length"]) for name, part in samples.items()
-    }
+        samples.append(part)
+        columns[name] = judged_gains(part, table.windows).droplevel(["extension", "length"])
+    if len(tables) == 2 and len({(table.held_out, table.trained) for table in tables}) == 1:
+        change = judged_gains((samples[1] - samples[0]).dropna(), tables[0].windows)
+        columns["second − first"] = change.droplevel(["extension", "length"])
     names = sorted({name for part in columns.values() for name in part.index})
     rows = [
         [f"`{name}`", *(gain_cell(part, name) for part in columns.values())]

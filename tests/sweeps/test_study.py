@@ -95,6 +95,8 @@ def test_archives_after_equal_training_have_a_column_each(table: Table) -> None:
         assert value(change) == pytest.approx(value(second) - value(first), abs=1.6e-3)
     other = table("gain", STUDY, STUDY / "natural")  # whose tokenizer cuts other tokens
     assert other.splitlines()[0] == "| method | 3.1M tokens | 12.3M tokens |"
+    shorter = table("gain", STUDY / "both", STUDY)  # trained at 64 tokens
+    assert shorter.splitlines()[0] == "| method | 2.0M tokens | 3.1M tokens |"
     for column, name in enumerate(("headline", "headline_natural")):
         alone = cells(table("gain", STUDY / name))
         assert {method: row[column] for method, row in cells(both).items()} == {
