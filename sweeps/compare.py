@@ -90,8 +90,8 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     options = OPTIONS | given
     options["protocol"] = options["protocol"] or ("same_tokens" if options["metric"] in OF_TEXT else ANSWERS)
     tables, samples = zip(*(read_side(name, options) for name in names), strict=True)
-    if len({(table.corpus, table.data, table.trained) for table in tables}) > 1:
-        raise UsageError("They differ in corpus or training length, so their scores are of other tokens.")
+    if len({(table.held_out, table.data, table.trained) for table in tables}) > 1:
+        raise UsageError("They differ in held-out text or training length, so their scores do not compare.")
     windows, trained = tables[0].windows, tables[0].trained
     every = {}
     for name, first, other in pairs(*samples):

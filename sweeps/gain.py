@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from sweeps.statistics import estimate, holm
+from sweeps.statistics import comparable_p, estimate, holm
 from sweeps.table import Table, rows_where
 from train.results.gain import EVERYTHING, FAIR_CONTROLS, FAIR_CONTROLS_OF_ANSWERS, control_names, gain
 from train.results.rows import ANSWERS
@@ -68,7 +68,7 @@ def paired_gains(
 def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOLERANCE) -> pd.DataFrame:
     """Return mean gains with intervals and verdicts (see `method_gains`), from gains by seed and document.
 
-    Among gains of several seeds, that of a single seed has no p_holm: its p-value is of documents alone.
+    Among gains of several seeds, that of a single seed has no p_holm.
     """
     estimates = estimate(found, windows)
     low, high = estimates["low"], estimates["high"]
@@ -76,9 +76,8 @@ def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOL
     words = np.select(cases, ["", GAINS, LOSES, HOLDS], UNDECIDED)
     is_plain = pd.Series(estimates.index.get_level_values("extension") == "none", estimates.index)
     families = [is_plain, estimates.index.get_level_values("length")]
-    is_sure_of_seeds = (estimates["seeds"] > 1) | (estimates["seeds"].max() == 1)
-    corrected = estimates["p"].where(is_sure_of_seeds).groupby(families, group_keys=False).transform(holm)
-    return estimates.assign(verdict=words, p_holm=corrected)
+    p = comparable_p(estimates).groupby(families, group_keys=False).transform(holm)
+    return estimates.assign(verdict=words, p_holm=p)
 
 
 def method_gains(

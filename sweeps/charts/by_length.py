@@ -7,8 +7,7 @@ import pandas as pd
 
 from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Spec
-from sweeps.drawing.line_rows import Axes
-from sweeps.drawing.lines import line_panels
+from sweeps.drawing.lines import Axes, line_panels
 from sweeps.numbers import plural
 from sweeps.statistics import estimate
 from sweeps.table import rows_where

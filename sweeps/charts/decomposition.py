@@ -15,7 +15,7 @@ import pandas as pd
 
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Spec, facet, panel, place_beside
-from sweeps.drawing.line_rows import COLUMNS, limits
+from sweeps.drawing.lines import COLUMNS, limits
 from sweeps.gain import mean
 from sweeps.numbers import signed, times
 from sweeps.statistics import estimate

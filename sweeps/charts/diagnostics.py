@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sweeps.drawing.figure import Spec, add_title, combine, panel, place_beside
-from sweeps.drawing.line_rows import COLOURS
+from sweeps.drawing.lines import COLOURS
 from train.diagnostics.records import Diagnosis, Heads
 
 HEAT = """

@@ -5,8 +5,7 @@ import pandas as pd
 from sweeps.charts.by_length import controls
 from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Spec
-from sweeps.drawing.line_rows import Axes
-from sweeps.drawing.lines import line_panels
+from sweeps.drawing.lines import Axes, line_panels
 from sweeps.gain import over_words
 from sweeps.statistics import estimate
 from train.results.gain import FAIR_CONTROLS

@@ -4,8 +4,7 @@ import pandas as pd
 
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Spec
-from sweeps.drawing.line_rows import Axes
-from sweeps.drawing.lines import line_panels
+from sweeps.drawing.lines import Axes, line_panels
 from train.results.protocols import PROTOCOLS
 
 FEWEST = 3  # protocols that make a comparison

@@ -2,7 +2,10 @@
 // Draws every figure of a page when it comes into view, as wide as there is room; vegaEmbed comes with the page.
 
 const figures = JSON.parse(document.getElementById("figures").textContent);
-const LOOK = { mode: "vega-lite", config: figures.config, actions: false, logLevel: 1 };
+// one text form with the tables: fewer decimals if a number is large, a true minus
+const number = (value) => value == null ? "–" : value.toFixed(3 - [10, 100, 1000].filter((size) => Math.abs(value) >= size).length).replace("-", "−");
+const signed = (value) => value == null ? "–" : (Number(value.toFixed(3)) > 0 ? "+" : "") + number(Number(value.toFixed(3)));
+const LOOK = { mode: "vega-lite", config: figures.config, actions: false, logLevel: 1, expressionFunctions: { number } };
 const listed = (facts) => Object.entries(facts).map(([name, value]) => `${name}: ${value}`).join("\n");
 const said = (value) => typeof value === "object" ? value.told ?? listed(value) : String(value);
 const tooltip = { formatTooltip: (value, sanitize) => sanitize(said(value)).replace(/^.*/, "<b>$&</b>").replaceAll("\n", "<br>") };
@@ -79,8 +82,6 @@ function sortable(table) {
 function comparable(place) {
   const { names, lengths, means, pairs } = JSON.parse(place.querySelector("script").textContent);
   const [first, other] = place.querySelectorAll("select");
-  const number = (value) => value === null ? "–" : value.toFixed(3 - [10, 100, 1000].filter((size) => Math.abs(value) >= size).length).replace("-", "−");
-  const signed = (value) => value === null ? "–" : (value > 0 ? "+" : value < 0 ? "−" : "") + Math.abs(value).toFixed(3);
   const mean = (values) => { const known = values.filter((value) => value !== null); return known.length ? known.reduce((a, b) => a + b) / known.length : null; };
   const fill = () => {
     const n = Number(first.value), m = Number(other.value), [low, high] = [Math.min(n, m), Math.max(n, m)], turn = n < m ? 1 : -1;

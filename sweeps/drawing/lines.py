@@ -1,109 +1,41 @@
-"""Curves against length: panels with common axes, names next to curves, hover, isolation."""
+"""Curves against length: panels with common axes, names next to curves, hover, isolation.
+
+A chart is drawn from a table with a row for each point, name, mark and note (`_kind`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from sweeps.drawing.figure import Spec, facet, panel, place_beside
-from sweeps.drawing.line_rows import COLOURS, COLUMNS, Axes, Row, curve_rows, limits, name_rows, note_rows
+from sweeps.drawing.figure import HERE, Spec, facet, panel, place_beside
 
+COLOURS = 8  # that tell lines apart
+GAP = 13  # pixels between two names
+CONTROLS = ("crop", "window", "temperature")  # thin lines in the colour of their curve
+COLUMNS = ["panel", "name", "length", "value", "low", "high", "least", "most", *CONTROLS]
 FEW = 9  # lengths that are marked one by one
 OPTIONAL = ["place", "points", "is_whole", "source"]
-
-# `hover` and `pick` are the curve under the pointer and those that were clicked; without one, all are lit
-PANEL = """
-width: $width
-height: $height
-encoding:
-  x: &x
-    field: length
-    type: quantitative
-    scale: {type: log, base: 2, domain: $lengths, nice: false}
-    axis: {title: $x, values: $ticks, format: ",d", grid: false, labelOverlap: true}
-  y: &y {field: value, type: quantitative, scale: {domain: $axis, nice: false, zero: false}, axis: $up}
-layer:
-  - data: {name: table}  # of its own, so every panel has the curves of all; clipping them would be slow
-    transform: [{filter: $ghosts}]
-    mark: {type: line, strokeWidth: 0.8, color: var(--faint)}
-    encoding: {detail: {field: name}}
-  - transform: [&curve {filter: "datum._kind === 'curve'"}]
-    mark: {type: area, clip: true}
-    encoding:
-      y: {field: least, type: quantitative}
-      y2: {field: most}
-      detail: {field: name}
-      color: &colour {field: _colour, type: nominal, scale: {domain: $names, range: $colours}, legend: null}
-      fillOpacity: $shade
-  - transform: [{filter: "datum._kind === 'trained'"}]
-    mark: {type: rule, strokeDash: [5, 4], color: var(--soft)}
-    encoding: {y: null}
-  - transform: [{filter: "datum._kind === 'zero'"}]
-    mark: {type: rule, size: 1.2, color: var(--ink)}
-    encoding: {x: null}
-  - transform: [{filter: "datum._kind === 'chance'"}]
-    mark: {type: line, strokeDash: [2, 3], strokeWidth: 1, color: var(--soft)}
-  - transform: [*curve, {fold: [crop, window, temperature], as: [_control, _controlled]}]
-    mark: {type: line, clip: true, strokeWidth: 0.9}
-    encoding: &line
-      y: {field: _controlled, type: quantitative}
-      detail: [{field: name}, {field: _control}]
-      strokeDash: &dash
-        field: _control
-        scale:
-          domain: [solid, dashed, dotted, crop, window, temperature]
-          range: [[1, 0], [7, 3], [2, 3], [1, 3], [5, 3], [6, 2, 1, 2]]
-        legend: null
-      color: *colour
-      opacity: &lit
-        condition:
-          test: "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.name, datum.name) < 0"
-          value: 0.13
-        value: 1
-  - transform: [*curve]
-    mark: {type: line, clip: true, strokeWidth: 2}
-    encoding: {<<: *line, y: *y, detail: {field: name}, strokeDash: {<<: *dash, field: _stroke}}
-  - transform: [*curve]
-    mark: {type: circle, clip: true, size: $dot}
-    encoding: &point {y: *y, detail: {field: name}, color: *colour, opacity: *lit}
-  - transform: [{filter: "datum._kind === 'seed'"}]
-    mark: {type: point, clip: true, size: 30, fill: var(--paper), strokeWidth: 1.2}
-    encoding: *point
-  - transform: [{filter: "datum._kind === 'mark'"}]
-    mark: {type: text, fontSize: 17}
-    encoding: {<<: *point, text: {field: _text}}
-  - transform: [{filter: "datum._kind === 'name' && isValid(datum._end)"}]
-    mark: {type: rule, strokeWidth: 0.6, x2Offset: 10}
-    encoding: {<<: *point, y: {field: _end, type: quantitative}, y2: {field: value}, x2: {value: width}}
-  - transform: [{filter: "datum._kind === 'name'"}]
-    mark: {type: text, align: left, dx: 13, fontSize: 11}
-    encoding: {<<: *point, x: {value: width}, text: {field: _text}}
-  - transform: [{filter: "datum._kind === 'note'"}]
-    mark: {type: text, align: left, dx: 5, dy: -6, fontSize: 10.5, color: var(--soft)}
-    encoding: {text: {field: _text}}
-  - params:
-      - name: hover
-        select: {type: point, fields: [name], nearest: true, on: pointerover, clear: pointerout}
-      - {name: pick, select: {type: point, fields: [name], on: click, clear: dblclick, toggle: "true"}}
-    transform:
-      - *curve
-      - as: _told
-        calculate: >-
-          datum.name + '  ' + format(datum.value, ',.4r') + '\\nat ' + format(datum.length, ',')
-          + (isValid(datum.low)
-             ? '\\n95 % interval ' + format(datum.low, ',.4r') + ' to ' + format(datum.high, ',.4r') : '')
-          + (seeds && isValid(datum.least)
-             ? '\\nseeds ' + format(datum.least, ',.4r') + ' to ' + format(datum.most, ',.4r') : '')
-          + (isValid(datum.crop) ? '\\ncrop ' + format(datum.crop, ',.4r') : '')
-          + (isValid(datum.window) ? '\\nwindow ' + format(datum.window, ',.4r') : '')
-          + (isValid(datum.temperature) ? '\\ntemperature ' + format(datum.temperature, ',.4r') : '')
-          + '\\n' + sources[datum.panel + ' ' + datum.name]
-    mark: {type: circle, clip: true, size: 60}
-    encoding:
-      <<: *point
-      opacity: {condition: {test: "hover.name && hover.name[0] === datum.name", value: 0.5}, value: 0}
-      tooltip: [{field: _told, title: told}]
-"""
 CHOSEN = "hover.name ? hover.name[0] === datum.name : pick.name && indexof(pick.name, datum.name) >= 0"
 OTHER = "hover.name ? hover.name[0] !== datum.name : pick.name && indexof(pick.name, datum.name) < 0"
+PANEL = (HERE / "lines.yml").read_text("utf-8")
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The words of a chart of lines."""
+
+    title: str
+    note: str
+    x: str
+    y: str
+    trained: int
+    zero: str = ""  # what the line at zero stands for; without it there is none
+    better: str = "below"  # the side of zero that is
+    share: bool = False  # values from 0 to 1
+    chance: list[tuple[int, float]] = field(default_factory=list)  # its accuracy at each length
 
 
 def line_panels(table: pd.DataFrame, axes: Axes) -> Spec:
@@ -158,3 +90,101 @@ def line_panels(table: pd.DataFrame, axes: Axes) -> Spec:
 def shade(test: str, value: float, usual: float) -> Spec:
     """Return the opacity of bands: `usual`, or `value` under the pointer or a choice."""
     return {"condition": {"test": test, "value": value}, "value": usual}
+
+
+def limits(table: pd.DataFrame, zero: bool, share: bool) -> tuple[float, float]:
+    """Return the limits of the y axis. A tenth of ten or more curves may leave it, to not flatten others."""
+    if share and not zero:
+        return -0.03, 1.03
+    ends = table[["value", "least", "most"]].astype(float)
+    highest = ends.max(axis=1).groupby([table["panel"], table["name"]]).max().dropna().sort_values()
+    if highest.empty:
+        return -0.06, 1.06
+    low, high = float(np.nanmin([ends.min(), table[[*CONTROLS]].min()])), float(highest.iloc[-1])
+    wide = ends[table["is_whole"].eq(True)].max().max()
+    fitting = float(np.nanmax([highest.iloc[-1 - len(highest) // 10], wide]))
+    if high > low + 2 * (fitting - low) > low and not share:
+        high = low + 1.3 * (fitting - low)
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    margin = 0.06 * (high - low) or 0.1
+    return low - margin, high + margin
+
+
+def curve_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each length of each curve, and one for each seed that is a point."""
+    is_scattered = table["points"].notna()
+    strokes = np.where(is_scattered, "dotted", np.where(table["place"] >= COLOURS, "dashed", "solid"))
+    colours = (table["place"] % COLOURS).astype(int).astype(str)
+    rows = table.assign(_kind="curve", _colour=colours, _stroke=strokes)
+    rows = rows[["_kind", "panel", "name", "_colour", "_stroke", *COLUMNS[2:], "points"]]
+    points = rows[is_scattered].explode("points").assign(_kind="seed", value=lambda part: part["points"])
+    rows.loc[is_scattered, ["least", "most"]] = np.nan
+    bare = ["low", "high", "least", "most", *CONTROLS]
+    return pd.concat([rows, points.drop(columns=bare)]).drop(columns="points").astype({"value": float})
+
+
+def name_rows(curves: pd.DataFrame, zero: str, axis: tuple[float, float], height: int) -> Iterator[Row]:
+    """Yield the names next to curves, and marks at curves that end inside the panel (×) or leave it (▲)."""
+    high, top, last = axis[1], axis[1] - 0.04 * (axis[1] - axis[0]), curves["length"].max()
+    names: list[tuple[float, Row]] = [(0.0, {"name": zero, "_colour": "ink", "_text": zero})] if zero else []
+    for name, curve in curves.groupby("name", sort=False):
+        about: Row = {"name": name, "_colour": curve["_colour"].iloc[0], "_text": name}
+        known = list(curve.dropna(subset="value")[["length", "value"]].itertuples(index=False, name=None))
+        x, y = known[-1] if known else (last, high)
+        mark: Row = {}
+        if not known:
+            about["_text"] = f"{name}: no value"
+        elif x < last:
+            about["_text"] = f"× {name}: none past {x:,.0f}"
+            mark = {"_text": "×", "length": x, "value": min(y, top)}
+        elif y > high:
+            about["_text"] = f"▲ {name} " + (f"{y:+.2f}" if zero else f"{y:.2f}" if y < 100 else f"{y:,.0f}")
+            mark = {"_text": "▲", "length": crossing(known, high), "value": top}
+        if mark:
+            yield {"_kind": "mark"} | about | mark
+        names.append((float(y), about))
+    names.sort(key=lambda entry: entry[0])
+    for (y, about), place in zip(names, space_out([y for y, _ in names], axis, height), strict=True):
+        end = {"length": last, "_end": y} if about["_text"] == about["name"] else {}
+        yield {"_kind": "name"} | about | {"value": place} | end
+
+
+def crossing(known: Sequence[tuple[float, float]], high: float) -> float:
+    """Return where a curve that ends above `high` last crosses it, between two lengths on a log axis."""
+    below = [n for n, (_, value) in enumerate(known) if value <= high]
+    if not below:
+        return known[0][0]
+    (start, value), (end, above) = known[below[-1]], known[below[-1] + 1]
+    return float(start * (end / start) ** ((high - value) / (above - value)))
+
+
+def space_out(ends: Sequence[float], axis: tuple[float, float], height: int) -> list[float]:
+    """Return places near the sorted ends of curves, apart if there is room; no letter is outside the axis."""
+    from scipy.optimize import isotonic_regression
+
+    gap = GAP * (axis[1] - axis[0]) / height
+    low, high = axis[0] + gap / 2, axis[1] - gap / 2
+    gap = min(gap, (high - low) / max(len(ends) - 1, 1))
+    starts = isotonic_regression([min(max(y, low), high) - n * gap for n, y in enumerate(ends)]).x
+    room = max(low, high - gap * (len(ends) - 1))
+    return [min(max(start, low), room) + n * gap for n, start in enumerate(starts.tolist())]
+
+
+def note_rows(axes: Axes, axis: tuple[float, float], start: int) -> Iterator[Row]:
+    """Yield the rules of a panel and their meanings."""
+    low, high = axis
+    is_inside = start <= axes.trained
+    if is_inside:
+        yield {"_kind": "trained", "length": axes.trained}
+    if axes.zero:
+        text = f"{axes.better} zero: better than {axes.zero}"
+        yield {"_kind": "zero", "value": 0}
+        yield {"_kind": "note", "_text": text, "length": start, "value": low}
+    elif is_inside:
+        place: Row = {"length": axes.trained, "value": high - 0.06 * (high - low)}
+        yield {"_kind": "note", "_text": f"trained at {axes.trained:,}"} | place
+    for number, (length, value) in enumerate(axes.chance):
+        yield {"_kind": "chance", "length": length, "value": value}
+        if number == 0:
+            yield {"_kind": "note", "_text": "chance", "length": length, "value": value}

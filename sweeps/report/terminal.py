@@ -64,8 +64,9 @@ def grid(table: DisplayTable, width: int) -> Grid:
     for _, column in brief:
         head = "\n".join(filter(None, (column.head, column.below)))
         style = "dim" if not column.head else "cyan" if column.kind == "trained" else ""
-        side: Literal["left", "right"] = "left" if column.kind == "left" else "right"
-        result.add_column(head, justify=side, style=style, no_wrap=True)
+        is_text = column.kind == "left"  # names make room for numbers
+        side: Literal["left", "right"] = "left" if is_text else "right"
+        result.add_column(head, justify=side, style=style, no_wrap=not is_text)
     for row in table.rows:
         result.add_row(*(cell_text(row[place], width) for place, _ in brief))
     return result
@@ -76,4 +77,5 @@ def cell_text(cell: Cell, width: int) -> Text:
     is_change = cell.small.startswith("[") and cell.text[0] in "+−0"
     interval = f" {cell.small.partition(']')[0]}]" * (is_change and width >= WIDE)
     is_best = cell.kind == "best"
-    return Text(cell.text + interval + "*" * is_best, "bold green" * is_best)
+    text = cell.text + interval + "*" * is_best
+    return Text(text, "bold green" * is_best, no_wrap=True, overflow="ellipsis")

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from sweeps.charts.by_length import curve_table
 from sweeps.drawing.figure import DARK, LIGHT, Figure
-from sweeps.drawing.line_rows import Axes
-from sweeps.drawing.lines import line_panels
+from sweeps.drawing.lines import Axes, line_panels
 from sweeps.site.evidence import Evidence
 
 THEMES = {"": LIGHT, "-dark": DARK}

@@ -78,7 +78,7 @@ def change_cell(estimates: pd.DataFrame, key: tuple[object, ...], sign: int, ver
     value = None if pd.isna(row["value"]) else float(row["value"])
     word = row.get("verdict") if verdict else None
     star = "*" * bool(row.get("p_holm", 1.0) < SIGNIFICANT)
-    alone = " (one seed)" if verdict == "gain" and row["seeds"] == 1 else ""
+    alone = " (one seed)" if verdict and row["seeds"] == 1 < estimates["seeds"].max() else ""
     small = f"{between(row['low'], row['high'])} {word or ''}{star}{alone}".strip()
     return Cell(signed(value), small, style=tint(value, sign), value=value)
 

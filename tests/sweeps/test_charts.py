@@ -11,8 +11,7 @@ import pytest
 
 from sweeps.charts import KINDS
 from sweeps.drawing.figure import DARK, LIGHT, Figure, Spec, note_missing, static_spec
-from sweeps.drawing.line_rows import COLUMNS, GAP, Axes, curve_rows, limits, name_rows
-from sweeps.drawing.lines import OPTIONAL, line_panels
+from sweeps.drawing.lines import COLUMNS, GAP, OPTIONAL, Axes, curve_rows, limits, line_panels, name_rows
 from sweeps.report.page import TEXTS
 
 AXES = Axes("Loss", "python", "length", "loss", 64)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -11,6 +12,9 @@ from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
 from sweeps.statistics import interval
 from tests.sweeps.synthetic import comparison_of, figures_of, make_sweep, page_of
+from train.paths import ROOT
+
+ARCHIVES = ROOT / "docs/study"
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +71,17 @@ def test_runs_and_folders(folder: Path, tmp_path: Path) -> None:
     assert "0.000 [0.000, 0.000]" in text(folder, folder, "at=2x")
 
 
+def test_archives_that_differ_in_the_training_text_are_compared_on_the_held_out_one() -> None:
+    shown = text(ARCHIVES / "headline", ARCHIVES / "headline_natural", "at=4x")
+    for name in ("headline", "headline_natural"):
+        rows = pd.read_parquet(ARCHIVES / name / "rows.parquet")
+        chosen = "encoding == 'rope' and extension == 'none' and protocol == 'same_tokens' and length == 256"
+        loss = rows.query(f"{chosen} and metric == 'loss'")["value"].mean()
+        assert f"{loss:.3f}" in shown
+    with pytest.raises(ValueError, match="differ in held-out text"):
+        text(ARCHIVES / "natural", ARCHIVES / "natural_prose", "at=4x")
+
+
 def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -> None:
     short = make_sweep(tmp_path / "short", ["rope", "alibi"], 1, (128, 256), windows=16)
     for words, trouble in (
@@ -74,7 +89,7 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -
         (("alibi", "rope", "at=3x", f"in={folder}"), "Nothing was evaluated at 3x; there are: 1x, 2x"),
         (("alibi", "rope", "at=far", f"in={folder}"), "at=far is no length"),
         (("alibi",), "Write: yardstick compare"),
-        ((folder, short), "differ in corpus or training length"),
+        ((folder, short), "differ in held-out text or training length"),
     ):
         with pytest.raises(ValueError, match=trouble):
             text(*words)

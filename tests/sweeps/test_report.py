@@ -17,10 +17,12 @@ from sweeps import command
 from sweeps.charts.decomposition import DISTANCES, EARLY, POSITIONS, WHOLE, decompose
 from sweeps.charts.extensions import extension_changes
 from sweeps.charts.gain import gain_by_length
+from sweeps.comparison import comparisons_of
 from sweeps.report import make
 from sweeps.report.__main__ import main
 from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
+from sweeps.report.terminal import terminal_text
 from sweeps.results import UNREADABLE, load_sweep, path_text
 from sweeps.tables.methods import method_table, sides_table
 from sweeps.tables.notes import gaps, gaps_note
@@ -36,8 +38,10 @@ from tests.sweeps.synthetic import (
     text_of,
     vouch,
 )
+from train.paths import ROOT
 from train.results.rows import read_rows
 
+ARCHIVES = ROOT / "docs/study"
 SMALL: dict[str, Any] = {"windows": 24, "lengths": (64, 128, 256, 512)}
 
 
@@ -70,6 +74,14 @@ def test_signs_that_a_terminal_obeys_are_shown(tmp_path: Path, capsys: pytest.Ca
     edit(folder / "sweep.json", lambda about: about["jobs"].append(evil))
     make(folder)
     assert "\x1b" not in capsys.readouterr().out + page_of(folder)
+
+
+def test_a_narrow_terminal_cuts_names_and_no_number() -> None:
+    sweep = load_sweep(ARCHIVES / "encodings")
+    table = terminal_text(sweep, comparisons_of(sweep), 80).split(" seeds, ")[0]
+    cut = [word for word in table.split() if "…" in word]
+    assert cut, "the names of this table are too long for 80 columns"
+    assert not any(word[0].isdigit() or word[0] in "+−" for word in cut), cut
 
 
 def test_a_report_may_be_written_elsewhere_where_one_was(

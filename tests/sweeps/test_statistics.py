@@ -134,9 +134,11 @@ def test_holm_and_verdicts() -> None:
     p = pd.Series([0.01, np.nan, 0.04, 0.03, 0.9])
     assert statistics.holm(p).dropna().tolist() == pytest.approx([0.04, 0.09, 0.09, 0.9])
     index = pd.MultiIndex.from_product([["a", "b", "c"], [64]], names=["method", "length"])
-    found = pd.DataFrame({"value": [-1.0, 1.0, -1.0], "p": [0.001, 0.002, 0.2]}, index)
+    found = pd.DataFrame({"value": [-1.0, 1.0, -1.0], "p": [0.001, 0.002, 0.2], "seeds": 1.0}, index)
     assert statistics.verdict(found, 1).tolist() == ["better", "worse", "not separable"]
     assert statistics.verdict(found, -1).tolist() == ["worse", "better", "not separable"]
+    among_several = statistics.verdict(found.assign(seeds=[1.0, 2.0, 2.0]), 1)
+    assert among_several.tolist() == ["", "worse", "not separable"]
 
 
 @pytest.mark.parametrize(
