@@ -109,7 +109,7 @@ def run_folders(folder: Path) -> Iterator[Path]:
 
 def last_words(place: Path) -> tuple[str, bool]:
     """Return the last lines of a job without results, and whether they report an error."""
-    if not place.exists():
+    if not (place.is_dir() and any(place.iterdir())):
         return "not started", False
     log = place / "train.log"
     lines = log.read_text("utf-8", errors="replace").split("\n") if log.is_file() else []

@@ -74,8 +74,6 @@ def sweep_jobs(folder: Path, *commands: str) -> list[str]:
 
 
 def write_jobs(jobs: list[Job]) -> list[str]:
-    for job in jobs:
-        job.folder.mkdir(parents=True, exist_ok=True)
     write_index(jobs, datetime.now(UTC))
     return [job["name"] for job in json.loads((jobs[0].folder.parent / "sweep.json").read_text())["jobs"]]
 

@@ -101,7 +101,7 @@ def report_function(path: str) -> Callable[[Path], object]:
 
 def write_index(jobs: list[Job], started: datetime) -> None:
     """Write the list of a sweep's jobs next to their results. Jobs of earlier commands stay in it if they
-    belong to the same experiment."""
+    belong to the same experiment and nobody has deleted their folders."""
     folder = jobs[0].folder.parent
     folder.mkdir(parents=True, exist_ok=True)
     about = {"name": folder.name, "command": command_text(), "started": started.isoformat(timespec="seconds")}
@@ -111,6 +111,8 @@ def write_index(jobs: list[Job], started: datetime) -> None:
         for job in jobs
     ]  # fmt: skip
     with FileLock(folder / ".lock"):
+        for job in jobs:  # before another command takes a folder that is missing for a deleted one
+            job.folder.mkdir(parents=True, exist_ok=True)
         entries = [*earlier_entries(folder, [job.overrides for job in jobs]), *entries]
         write_whole(folder / "sweep.json", json.dumps(about | {"jobs": entries}, indent=1))
 
