@@ -9,7 +9,7 @@ from models.registry import names, read
 from sweeps.claims.verdict import FEWEST_SEEDS
 from sweeps.compare import paired_difference
 from sweeps.drawing.page import markdown_page
-from sweeps.gain import GAINS, TOLERANCE, VERDICTS
+from sweeps.gain import GAINS, TOLERANCE, VERDICTS, over_words
 from sweeps.numbers import MISSING, between, number, plural, text_table, with_interval
 from sweeps.site.costs import times_of
 from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
@@ -17,20 +17,25 @@ from sweeps.statistics import SIGNIFICANT, holm
 from sweeps.table import rows_where
 
 TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
-GOALS = (
-    ("natural", "loss"), ("headline", "loss"), ("", "loss"), ("wide", "loss"), ("both", "retrieval"),
-    ("needle", "retrieval"),
-)  # fmt: skip
+GOALS = {
+    "Python, no span repeated": ("natural", "loss"),
+    "English documentation, no span repeated": ("natural_prose", "loss"),
+    "With repeated spans, trained at 64 tokens": ("headline", "loss"),
+    "With repeated spans, trained at 256 tokens": ("", "loss"),
+    "With repeated spans, a larger model": ("wide", "loss"),
+    "Retrieval, trained at 64 tokens": ("both", "retrieval"),
+    "Retrieval, trained at 256 tokens": ("needle", "retrieval"),
+}
 TARGETS = (1, 4, 8, 16)  # times the training length
 MOST = 6  # names in a cell
 SHORT = {
-    "no longer than in training": ("", "loss", 1),
-    "8 times longer, for a low loss": ("", "loss", 8),
-    "8 times longer, to find what was said": ("needle", "retrieval", 8),
+    "no longer than in training": ("natural", "loss", 1),
+    "8 times longer, for a low loss": ("natural", "loss", 8),
+    "8 times longer, to find what was said, after training with repeated spans": ("needle", "retrieval", 8),
 }
 GOAL_HEADS = (
-    "measure", "trained", "target", "best", "value", "gain of the best", "not separable from it",
-    "cheapest of these that gains", "how sure",
+    "target", "best", "value", "gain of the best", "not separable from it", "cheapest of these that gains",
+    "how sure",
 )  # fmt: skip
 EXTENSION_TARGETS = (2, 4, 8, 16)  # times the training length
 FIXED = ("yarn", "ntk", "pi")  # extensions whose rows with a factor of 8 at every length are archived
@@ -43,7 +48,7 @@ NO_REMEDIES = ("plain", "bfloat16")  # extensions that reach no further than RoP
 
 def advice_page() -> str:
     """Return the page in Markdown."""
-    every = [find(*goal) for goal in GOALS]
+    goals = {title: find(*goal) for title, goal in GOALS.items()}
     short = {words: short_answer(find(archive, measure), n) for words, (archive, measure, n) in SHORT.items()}
     extensions = extension_gains()
     best, *others = [name for name in extensions if name.split("+")[0] not in BOUNDED]
@@ -55,8 +60,7 @@ def advice_page() -> str:
         unextended=extensions["none"],
         natural=verdicts_text(find("natural", "loss")),
         prose=verdicts_text(find("natural_prose", "loss")),
-        goals=text_table(GOAL_HEADS, [goal_row(evidence, n) for evidence in every for n in TARGETS]),
-        settings=[f"`{evidence.folder}` ({evidence.measure}): {evidence.setting}" for evidence in every],
+        goals={title: (setting(goal), goal_table(goal)) for title, goal in goals.items()},
         extensions=text_table(("extension", *(f"{n}x" for n in EXTENSION_TARGETS)), extensions.values()),
         fixed=[(name, *fixed_factor(name)) for name in FIXED],
         methods=text_table(METHOD_HEADS, method_rows()),
@@ -79,6 +83,16 @@ def short_answer(evidence: Evidence, multiple: int) -> dict[str, str]:
     return cells | {"gain": f"Its gain over {gain['over']} is {bound}{value}."}
 
 
+def setting(evidence: Evidence) -> str:
+    """Return what was trained, and what gains are over, in two sentences."""
+    gains = evidence.comparison.gains
+    return f"`{evidence.folder}`, {evidence.setting}. A gain is over {over_words(gains)}."
+
+
+def goal_table(evidence: Evidence) -> str:
+    return text_table(GOAL_HEADS, [goal_row(evidence, multiple) for multiple in TARGETS])
+
+
 def goal_row(evidence: Evidence, multiple: int) -> list[str]:
     """Return the best method for a target, and how sure that is: rows narrow the choice by three seeds, or to
     less than half of the rivals."""
@@ -92,10 +106,9 @@ def goal_row(evidence: Evidence, multiple: int) -> list[str]:
     ]
     is_decided = seeds >= FEWEST_SEEDS or 2 * len(best.tied) < best.others
     return [
-        evidence.measure, f"{comparison.trained} tokens, `{evidence.folder}`",
         f"{length:,} tokens, {multiple}x", code(best.method),
         number(found["value"]) + between(found["low"], found["high"]).replace("+", ""),
-        MISSING if gain is None else f"{gain_text(gain)}, over {gain['over']}",
+        gain_text(gain),
         tied_text(best.tied),
         cheapest(candidates) if is_decided else "the rows cannot choose",
         sureness(seeds, best.others - len(best.tied), best.others),
