@@ -20,10 +20,10 @@ from rich.table import Table as Grid
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison import Comparison, find_method, plain_value, unit
-from sweeps.numbers import list_text, number, signed, times, with_interval
+from sweeps.numbers import list_text, number, plural, signed, times, with_interval
 from sweeps.read_tables import read_tables
 from sweeps.results import load_readable
-from sweeps.statistics import SIGNIFICANT, estimate, holm, interval
+from sweeps.statistics import SIGNIFICANT, comparable_p, estimate, holm, interval
 from sweeps.table import HIGHER_IS_BETTER, Table, variant_name
 from train.results.rows import ANSWERS
 
@@ -73,12 +73,19 @@ def paired_difference(first: pd.DataFrame, other: pd.DataFrame, windows: pd.Seri
 
     Both have scores by length, seed (rows) and document (columns). What only one of them has does not count.
     """
-    difference = (first - other).dropna(axis=1, how="all").dropna()
-    if difference.empty:
-        raise UsageError("They have no seed, no length or no documents in common: evaluate the same ones.")
+    first, other = on_shared(first, other)
+    difference = first - other
     weights = windows.reindex(difference.columns).fillna(1.0)
     means = (difference * weights).sum(axis=1) / weights.sum()
     return estimate(difference, windows).assign(by_seed=means.groupby(level="length").agg(list))
+
+
+def on_shared(first: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return both on the lengths, seeds and documents that they share. Raise UsageError without any."""
+    shared = (first - other).dropna(axis=1, how="all").dropna()
+    if shared.empty:
+        raise UsageError("They have no seed, no length or no documents in common: evaluate the same ones.")
+    return first.loc[shared.index, shared.columns], other.loc[shared.index, shared.columns]
 
 
 def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
@@ -90,18 +97,21 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     options = OPTIONS | given
     options["protocol"] = options["protocol"] or ("same_tokens" if options["metric"] in OF_TEXT else ANSWERS)
     tables, samples = zip(*(read_side(name, options) for name in names), strict=True)
-    if len({(table.held_out, table.data, table.trained) for table in tables}) > 1:
-        raise UsageError("They differ in held-out text or training length, so their scores do not compare.")
+    if len({table.targets for table in tables}) > 1:
+        lack = "held-out text, training length or longest length, so their scores are of other tokens"
+        raise UsageError(f"They differ in {lack}.")
     windows, trained = tables[0].windows, tables[0].trained
     every = {}
     for name, first, other in pairs(*samples):
+        difference = paired_difference(first, other, windows)
+        first, other = on_shared(first, other)
         means = [estimate(sample, windows)["value"] for sample in (first, other)]
-        every[name] = paired_difference(first, other, windows).assign(first=means[0], other=means[1])
+        every[name] = difference.assign(first=means[0], other=means[1])
     if not every:
         raise UsageError(f"{names[0]} and {names[1]} have no method in common.")
     found = at_lengths(pd.concat(every, names=["pair"]), options["at"], trained)
     if len(every) > 1:
-        found["p"] = found.groupby(level="length")["p"].transform(holm)
+        found["p"] = comparable_p(found).groupby(found.index.get_level_values("length")).transform(holm)
     heads = ["length", *names, "difference [95 %]", "p (Holm)" if len(every) > 1 else "p", "by seed"]
     columns = [Column("pair"), *(Column(head, justify="right") for head in heads)]
     grid = Grid(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
@@ -110,6 +120,10 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
         seeds = ", ".join(signed(value) for value in row["by_seed"])
         cells = [f"{length:,} ({times(int(length), trained)})", number(row["first"]), number(row["other"])]
         grid.add_row(str(name), *cells, ends, "< 0.001" if p < 0.001 else number(p), seeds)
+    if len(every) > 1:
+        better = found["p"] < SIGNIFICANT
+        counted = f"{int(better.sum())} of {plural(len(found), 'line')} are separable from zero"
+        return grid, f"{scope_of(options)}. {counted}."
     return grid, conclusion(found.iloc[-1], names, options)
 
 
@@ -128,9 +142,14 @@ def at_lengths(found: pd.DataFrame, at: str, trained: int) -> pd.DataFrame:
     return found[found.index.get_level_values("length") == length]
 
 
+def scope_of(options: dict[str, str]) -> str:
+    """Return what was compared."""
+    return f"{unit(options['metric'])}, under {options['protocol']}; paired over shared seeds and documents"
+
+
 def conclusion(row: "pd.Series[Any]", names: Sequence[str], options: dict[str, str]) -> str:
     """Return what one comparison shows."""
-    scope = f"{unit(options['metric'])}, under {options['protocol']}; paired over shared seeds and documents"
+    scope = scope_of(options)
     if not pd.notna(row["p"]):
         return f"{scope}. There is no interval: it needs two seeds or five documents."
     is_first = (row["value"] < 0) != (options["metric"] in HIGHER_IS_BETTER)

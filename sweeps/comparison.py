@@ -34,15 +34,21 @@ TOGETHER = 10  # methods in one panel; more are split by family
 
 @dataclass(frozen=True)
 class Best:
-    """The best method at a length, the number of methods, and those that are not separable from it."""
+    """The best method at a length, the number of the others, those that are not separable from it, and those
+    that no test compares with it, because one of the two has one seed among several."""
 
     method: str
     others: int
     tied: list[str]
+    untested: list[str]
 
     @property
     def is_separable(self) -> bool:
-        return self.others > 0 and not self.tied
+        return self.others > 0 and not self.tied and not self.untested
+
+    @property
+    def worse(self) -> int:
+        return self.others - len(self.tied) - len(self.untested)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +90,8 @@ class Comparison(Ranking):
         differences = sample - self.plain.reindex(keys).to_numpy()
         itself = [others[length] == method for method, length, _ in sample.index]
         found = estimate(differences[~np.array(itself)], self.table.windows)
-        return found.assign(verdict=verdict(found, self.sign)) if len(found) else found.assign(verdict=[])
+        words = verdict(found, self.sign, len(self.seeds)) if len(found) else []
+        return found.assign(verdict=words)
 
     @cached_property
     def best(self) -> dict[int, Best]:
@@ -95,8 +102,9 @@ class Comparison(Ranking):
         result = {}
         for length, winner in winners.items():
             others = [n for n in self.rivals if n != winner and np.isfinite(means.loc[length, n])]
-            tied = [n for n in others if found["verdict"].get((n, length)) != "worse"]
-            result[length] = Best(winner, len(others), tied)
+            words = {n: found["verdict"].get((n, length), "") for n in others}
+            tied = [n for n in others if words[n] not in ("worse", "")]
+            result[length] = Best(winner, len(others), tied, [n for n in others if not words[n]])
         return result
 
     @cached_property

@@ -116,16 +116,17 @@ def holm(p: pd.Series) -> pd.Series:
     return (known * comparisons).cummax().clip(upper=1).reindex(p.index)
 
 
-def comparable_p(estimates: pd.DataFrame) -> pd.Series:
-    """Return the p-values of estimates; nan for one seed among several, which is of documents alone."""
-    seeds = estimates["seeds"]
-    return estimates["p"].where((seeds > 1) | (seeds.max() == 1))
+def comparable_p(estimates: pd.DataFrame, seeds: int = 1) -> pd.Series:
+    """Return the p-values of estimates; nan for one seed among several, which is of documents alone. `seeds`
+    is how many some method has, if that may be more than the estimates have."""
+    known = estimates["seeds"]
+    return estimates["p"].where((known > 1) | (max(known.max(), seeds) == 1))
 
 
-def verdict(estimates: pd.DataFrame, sign: int) -> pd.Series:
+def verdict(estimates: pd.DataFrame, sign: int, seeds: int = 1) -> pd.Series:
     """Return better, worse or not separable, after Holm's correction over the rows of each length; empty
     where nothing is known, and for one seed among several. `sign` is -1 if higher is better."""
-    p = comparable_p(estimates).groupby(level="length", group_keys=False).transform(holm)
+    p = comparable_p(estimates, seeds).groupby(level="length", group_keys=False).transform(holm)
     words = np.where(sign * estimates["value"] < 0, "better", "worse").astype(object)
     words[(p >= SIGNIFICANT).to_numpy()] = "not separable"
     words[p.isna().to_numpy()] = ""

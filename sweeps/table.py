@@ -46,6 +46,13 @@ class Table:
         return self.runs[0].about.corpus_description.partition("held out: ")[2] or self.corpus
 
     @property
+    def targets(self) -> tuple[str, str, int, int]:
+        """Return what determines the scored tokens: the data, the evaluated text, the training length and the
+        longest length, whose last tokens they are."""
+        longest = max(int(n) for n in self.values.index.get_level_values("length"))
+        return self.data, self.held_out, self.trained, longest
+
+    @property
     def trained(self) -> int:
         return self.runs[0].rows[0].trained_length  # tokens
 

@@ -88,7 +88,7 @@ def definition(comparison: Comparison) -> str:
 
 
 def best_line(comparison: Comparison) -> str:
-    """Return the best method at the training length, and the methods that are not separable from it."""
+    """Return the best method at the training length, and the methods that are not shown to be worse."""
     best = comparison.best.get(comparison.trained)
     if best is None:
         return ""
@@ -96,7 +96,9 @@ def best_line(comparison: Comparison) -> str:
     first = f"{best.method}, {number(value)} {comparison.unit}"
     if best.others and not comparison.table.over:
         return f"{first}; without an interval, this may be chance."
-    return f"{first}; not separable from it: {list_text(best.tied, NAMES)}." if best.tied else f"{first}."
+    tied = f"; not shown to be worse: {list_text(best.tied, NAMES)}" if best.tied else ""
+    untested = f"; with one seed, compared with none: {plural(len(best.untested), 'method')}"
+    return f"{first}{tied}{untested if best.untested else ''}."
 
 
 def verdict_line(comparison: Comparison, verdict: str) -> str:

@@ -34,7 +34,7 @@ SHORT = {
     "8 times longer, to find what was said, after training with repeated spans": ("needle", "retrieval", 8),
 }
 GOAL_HEADS = (
-    "target", "best", "value", "gain of the best", "not separable from it", "cheapest of these that gains",
+    "target", "best", "value", "gain of the best", "not shown to be worse", "cheapest of these",
     "how sure",
 )  # fmt: skip
 EXTENSION_TARGETS = (2, 4, 8, 16)  # times the training length
@@ -104,14 +104,14 @@ def goal_row(evidence: Evidence, multiple: int) -> list[str]:
     candidates = [
         name for name in (best.method, *best.tied) if multiple == 1 or gains(evidence, name, multiple)
     ]
-    is_decided = seeds >= FEWEST_SEEDS or 2 * len(best.tied) < best.others
+    is_decided = seeds >= FEWEST_SEEDS or 2 * best.worse > best.others
     return [
         f"{length:,} tokens, {multiple}x", code(best.method),
         number(found["value"]) + between(found["low"], found["high"]).replace("+", ""),
         gain_text(gain),
         tied_text(best.tied),
         cheapest(candidates) if is_decided else "the rows cannot choose",
-        sureness(seeds, best.others - len(best.tied), best.others),
+        sureness(seeds, best.worse, best.others - len(best.untested)),
     ]  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def tied_text(names: list[str]) -> str:
 def gains(evidence: Evidence, method: str, multiple: int) -> bool:
     """Return whether a method is shown to gain from longer context."""
     gain = evidence.gain(method, "none", multiple)
-    return gain is not None and gain["verdict"] == GAINS
+    return gain is not None and gain["verdict"] == GAINS and bool(pd.notna(gain["p_holm"]))
 
 
 def cheapest(methods: list[str]) -> str:
@@ -180,8 +180,10 @@ def extension_gains() -> dict[str, list[str]]:
 
 
 def verdicts_text(evidence: Evidence) -> str:
-    """Return in words which encodings gain, hold, lose or are undecided at 4 times the training length."""
+    """Return in words which encodings gain, hold, lose or are undecided at 4 times the training length,
+    without those that have one seed where others have several."""
     gains = rows_where(evidence.comparison.gains, extension="none", length=4 * evidence.comparison.trained)
+    gains = gains[gains["p_holm"].notna()]
     named = {word: ", ".join(map(code, gains.index[gains["verdict"] == word])) for word in VERDICTS}
     return "; ".join(f"{word}: {names}" for word, names in named.items() if names)
 

@@ -67,7 +67,7 @@ def tau(first: pd.DataFrame, other: pd.DataFrame, methods: set[str]) -> float | 
     for half in range(2):
         values = []
         for sample, place in ((first, half), (other, 1 - half)):
-            documents = sample.columns[place::2] if sample.shape[1] > 1 else sample.columns
+            documents = sample.columns[sample.columns % 2 == place] if sample.shape[1] > 1 else sample.columns
             values.append(sample[documents].mean(axis=1).groupby(level="method").mean().dropna())
         common = [name for name in sorted(methods) if all(name in part.index for part in values)]
         if len(common) < FEWEST:

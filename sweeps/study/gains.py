@@ -30,6 +30,8 @@ def gain_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the loss at the training length and the gain at each longer length; with several folders, the
     gain at `times` (4) times the training length in each, on the seeds and documents that all have."""
     tables = [read_table_of(folder) for folder in folders]
+    if len({*folders}) < len(folders):
+        raise UsageError("A folder is named twice: name each once.")
     if len(tables) > 1:
         return checkpoint_table(tables, options.times)
     comparison = Comparison(tables[0])
@@ -56,7 +58,7 @@ def variants(comparison: Comparison) -> list[tuple[str, str]]:
 
 def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     """Return the gain after each number of training tokens, for methods in several tables; of two tables with
-    the same evaluated text and length also the difference, the second minus the first."""
+    the same targets also the difference, the second minus the first."""
     by_tokens = sorted((table.runs[0].trained_tokens or 0, n) for n, table in enumerate(tables))
     tables = [tables[n] for _, n in by_tokens]
     shared = shared_controls(tables)
@@ -66,16 +68,17 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     if not seeds or not documents:
         raise UsageError("The folders have no seed or no documents in common: evaluate the same runs.")
     samples, columns = [], {}
-    counts = [f"{trained_tokens / 1e6:.1f}M tokens" for trained_tokens, _ in by_tokens]
-    for count, table, sample in zip(counts, tables, every, strict=True):
+    lengths = {table.trained for table in tables}
+    for (trained_tokens, _), table, sample in zip(by_tokens, tables, every, strict=True):
         chosen = f"extension == 'none' and length == {multiple * table.trained} and seed in @seeds"
         part = sample[documents].query(chosen)
         if part.empty:
             raise UsageError(f"No method was scored at {multiple} times the training length.")
-        name = count if counts.count(count) == 1 else f"{count}, {table.runs[0].folder.parent.name}"
+        at = f" at length {table.trained}" * (len(lengths) > 1)
+        name = f"{table.runs[0].folder.parent.name}, {trained_tokens / 1e6:.1f}M tokens{at}"
         samples.append(part)
         columns[name] = judged_gains(part, table.windows).droplevel(["extension", "length"])
-    if len(tables) == 2 and len({(table.held_out, table.trained) for table in tables}) == 1:
+    if len(tables) == 2 and tables[0].targets == tables[1].targets:
         change = judged_gains((samples[1] - samples[0]).dropna(), tables[0].windows)
         columns["second − first"] = change.droplevel(["extension", "length"])
     names = sorted({name for part in columns.values() for name in part.index})
@@ -84,7 +87,8 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
         for name in largest_first(list(columns.values())[len(tables) - 1], names)
         if sum(name in part.index for part in columns.values()) > 1
     ]
-    return f"{to_markdown(['method', *columns], rows)}\n\nOver {control_names(shared)}."
+    scope = f"Over {control_names(shared)}, on the {len(documents)} documents that all folders have."
+    return f"{to_markdown(['method', *columns], rows)}\n\n{scope}"
 
 
 def shared_controls(tables: Sequence[Table]) -> list[str]:

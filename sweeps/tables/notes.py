@@ -51,19 +51,20 @@ def spread_note(comparison: Comparison) -> str:
 
 
 def ties(comparison: Comparison) -> list[str]:
-    """Return the lengths with a separable best method, and those with ties for it."""
+    """Return the lengths with a separable best method, and those with others that may be as good."""
     tied: dict[tuple[str, ...], list[int]] = {}
     for length, best in comparison.best.items():
         if best.tied:
             tied.setdefault((best.method, *best.tied), []).append(length)
-    star = "* best, and separable from every other method (paired test, Holm-corrected)."
-    return [
-        *([star] if any(best.is_separable for best in comparison.best.values()) else []),
-        *(
-            f"At {lengths_text(lengths)}, tied for best (not separable): {list_text(names, 6)}."
-            for names, lengths in tied.items()
-        ),
+    lines = [
+        f"At {lengths_text(lengths)}, not shown to be worse than {first}: {list_text(others, 6)}."
+        for (first, *others), lengths in tied.items()
     ]
+    if any(best.is_separable for best in comparison.best.values()):
+        lines = ["* best, and separable from every other method (paired test, Holm-corrected).", *lines]
+    if comparison.table.over and any(best.untested for best in comparison.best.values()):
+        lines.append("One seed among several is compared with no other method.")
+    return lines
 
 
 def lengths_text(lengths: list[int]) -> str:

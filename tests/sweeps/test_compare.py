@@ -1,5 +1,6 @@
 """Any two methods, extensions, runs or folders, paired."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -78,8 +79,15 @@ def test_archives_that_differ_in_the_training_text_are_compared_on_the_held_out_
         chosen = "encoding == 'rope' and extension == 'none' and protocol == 'same_tokens' and length == 256"
         loss = rows.query(f"{chosen} and metric == 'loss'")["value"].mean()
         assert f"{loss:.3f}" in shown
-    with pytest.raises(ValueError, match="differ in held-out text"):
-        text(ARCHIVES / "natural", ARCHIVES / "natural_prose", "at=4x")
+    for first, other in (("natural", "natural_prose"), ("encodings", "both")):
+        with pytest.raises(ValueError, match="differ in held-out text, training length or longest length"):
+            text(ARCHIVES / first, ARCHIVES / other, "at=4x")
+
+
+def test_the_difference_is_that_of_the_printed_means() -> None:
+    shown = text("bam", "hard_alibi", f"in={ARCHIVES / 'encodings'}", "at=4x")  # two seeds, and one
+    first, other, difference = re.search(r"\(4x\) +([\d.]+) +([\d.]+) +(−[\d.]+)", shown).groups()
+    assert float(first) - float(other) == pytest.approx(-float(difference[1:]), abs=1.6e-3)
 
 
 def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -> None:
@@ -89,7 +97,7 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -
         (("alibi", "rope", "at=3x", f"in={folder}"), "Nothing was evaluated at 3x; there are: 1x, 2x"),
         (("alibi", "rope", "at=far", f"in={folder}"), "at=far is no length"),
         (("alibi",), "Write: yardstick compare"),
-        ((folder, short), "differ in held-out text or training length"),
+        ((folder, short), "differ in held-out text, training length"),
     ):
         with pytest.raises(ValueError, match=trouble):
             text(*words)

@@ -139,6 +139,7 @@ def test_holm_and_verdicts() -> None:
     assert statistics.verdict(found, -1).tolist() == ["worse", "better", "not separable"]
     among_several = statistics.verdict(found.assign(seeds=[1.0, 2.0, 2.0]), 1)
     assert among_several.tolist() == ["", "worse", "not separable"]
+    assert statistics.verdict(found, 1, seeds=2).tolist() == [""] * 3, "the other side has one seed"
 
 
 @pytest.mark.parametrize(

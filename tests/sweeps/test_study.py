@@ -79,7 +79,7 @@ def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, 
         edit(place / "run.json", lambda about: about["settings"].update(checkpoint=0.5))
     vouch(half)
     text = table("gain", half, whole)
-    assert text.splitlines()[0] == "| method | 0.6M tokens | 1.2M tokens | second − first |"
+    assert text.splitlines()[0] == "| method | half, 0.6M tokens | whole, 1.2M tokens | second − first |"
     alone = cells(table("gain", half))
     assert [row[0] for row in cells(text).values()] == [alone[name][3] for name in cells(text)]
     with pytest.raises(ValueError, match="at 3 times the training length"):
@@ -89,14 +89,19 @@ def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, 
 def test_archives_after_equal_training_have_a_column_each(table: Table) -> None:
     """They would share one, and hide each other."""
     both = table("gain", STUDY / "headline", STUDY / "headline_natural")
-    heads = ["method", "1.4M tokens, headline", "1.4M tokens, headline_natural", "second − first"]
+    heads = ["method", "headline, 1.4M tokens", "headline_natural, 1.4M tokens", "second − first"]
     assert both.splitlines()[0] == f"| {' | '.join(heads)} |"
     for first, second, change in cells(both).values():
         assert value(change) == pytest.approx(value(second) - value(first), abs=1.6e-3)
     other = table("gain", STUDY, STUDY / "natural")  # whose tokenizer cuts other tokens
-    assert other.splitlines()[0] == "| method | 3.1M tokens | 12.3M tokens |"
+    assert other.splitlines()[0] == "| method | study, 3.1M tokens | natural, 12.3M tokens |"
     shorter = table("gain", STUDY / "both", STUDY)  # trained at 64 tokens
-    assert shorter.splitlines()[0] == "| method | 2.0M tokens | 3.1M tokens |"
+    heads = ["method", "both, 2.0M tokens at length 64", "study, 3.1M tokens at length 256"]
+    assert shorter.splitlines()[0] == f"| {' | '.join(heads)} |"
+    ladder = table("gain", STUDY / "headline", STUDY / "both")  # of other lengths: it scores other tokens
+    assert "second − first" not in ladder
+    with pytest.raises(UsageError, match="named twice"):
+        table("gain", STUDY, STUDY)
     for column, name in enumerate(("headline", "headline_natural")):
         alone = cells(table("gain", STUDY / name))
         assert {method: row[column] for method, row in cells(both).items()} == {
@@ -140,12 +145,15 @@ def test_the_gain_on_replaced_text_is_over_the_crop_of_untouched_text(tmp_path: 
     )  # fmt: skip
     values = only_table(load_sweep(place)).values.groupby(level=[0, 1, 2, 3, 4]).mean()
     for name, cell in cells(table("replaced", place)).items():
-        crop = values[name, "crop", "sliding", "loss", 256]
+        crop, near = (values[name, "crop", "sliding", "loss", length] for length in (256, 128))
         plain, copies, other = (values[name, "none", p, "loss", 256] for p in ("same_tokens", *places))
-        expected = [crop - plain, crop - copies, crop - other, copies - plain]
+        kept = near - values[name, "none", "same_tokens", "loss", 128]
+        expected = [kept, crop - plain, crop - copies, crop - other, copies - plain, crop - copies - kept]
         assert [value(text) for text in cell] == pytest.approx(expected, abs=6e-4)
     with pytest.raises(UsageError, match="under same_tokens and crop at 512 tokens"):
         table("replaced", place, "times=8")
+    with pytest.raises(UsageError, match="no text is replaced in 2 training lengths"):
+        table("replaced", place, "times=2")
 
 
 def test_rates_are_chosen_by_documents_that_are_not_scored(tmp_path: Path, table: Table) -> None:
@@ -178,20 +186,23 @@ def test_rates_are_chosen_by_documents_that_are_not_scored(tmp_path: Path, table
 def test_tau_is_on_documents_apart(table: Table) -> None:
     """Plain pandas on the scores of two archives, which shares no code with the product."""
 
-    def of(folder: str, length: int, trained: int) -> pd.DataFrame:
+    def of(folder: str, length: int) -> pd.DataFrame:
         scores = pd.read_parquet(STUDY / folder / "scores.parquet").set_index(["run", "name"])["scores"]
         runs = pd.read_parquet(STUDY / folder / "rows.parquet").drop_duplicates("run").set_index("run")
         result = {}
         for run, encoding in runs["encoding"].items():
             losses = [scores.get((run, f"{e}|same_tokens|{length}")) for e in ("window", "none")]
             if all(loss is not None for loss in losses):
-                result[encoding] = np.subtract(*losses)
+                result[encoding] = pd.Series(np.subtract(*losses), scores[run, "document"].astype(int))
         return pd.DataFrame(result)
 
-    first, other = of("half", 1024, 256), of("quarter", 1024, 256)
+    first, other = of("half", 1024), of("quarter", 1024)
     shared = sorted({*first} & {*other})
     taus = [
-        kendalltau(first.iloc[half::2][shared].mean(), other.iloc[1 - half :: 2][shared].mean()).statistic
+        kendalltau(
+            first.loc[first.index % 2 == half, shared].mean(),
+            other.loc[other.index % 2 == 1 - half, shared].mean(),
+        ).statistic
         for half in range(2)
     ]
     row = cells(table("agreement", STUDY / "half", STUDY / "quarter"))["half"]
