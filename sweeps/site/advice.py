@@ -60,7 +60,7 @@ def advice_page() -> str:
         unextended=extensions["none"],
         natural=verdicts_text(find("natural", "loss")),
         prose=verdicts_text(find("natural_prose", "loss")),
-        goals={title: (setting(goal), goal_table(goal)) for title, goal in goals.items()},
+        goals={title: (goal_setting(goal), goal_table(goal)) for title, goal in goals.items()},
         extensions=text_table(("extension", *(f"{n}x" for n in EXTENSION_TARGETS)), extensions.values()),
         fixed=[(name, *fixed_factor(name)) for name in FIXED],
         methods=text_table(METHOD_HEADS, method_rows()),
@@ -83,7 +83,7 @@ def short_answer(evidence: Evidence, multiple: int) -> dict[str, str]:
     return cells | {"gain": f"Its gain over {gain['over']} is {bound}{value}."}
 
 
-def setting(evidence: Evidence) -> str:
+def goal_setting(evidence: Evidence) -> str:
     """Return what was trained, and what gains are over, in two sentences."""
     gains = evidence.comparison.gains
     return f"`{evidence.folder}`, {evidence.setting}. A gain is over {over_words(gains)}."
