@@ -9,8 +9,8 @@ from models.registry import names, read
 from sweeps.claims.verdict import FEWEST_SEEDS
 from sweeps.compare import paired_difference
 from sweeps.drawing.page import markdown_page
-from sweeps.gain import GAINS, TOLERANCE, VERDICTS, over_words
-from sweeps.numbers import MISSING, between, number, plural, text_table, with_interval
+from sweeps.gain import GAINS, LOSES, TOLERANCE, VERDICTS, over_words
+from sweeps.numbers import MISSING, between, number, plural, signed, text_table, with_interval
 from sweeps.site.costs import times_of
 from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
 from sweeps.statistics import SIGNIFICANT, holm
@@ -184,7 +184,10 @@ def verdicts_text(evidence: Evidence) -> str:
     without those that have one seed where others have several."""
     gains = rows_where(evidence.comparison.gains, extension="none", length=4 * evidence.comparison.trained)
     gains = gains[gains["p_holm"].notna()]
-    named = {word: ", ".join(map(code, gains.index[gains["verdict"] == word])) for word in VERDICTS}
+    is_sized = gains["verdict"].isin([GAINS, LOSES])
+    sizes = gains["value"].map(lambda value: f" {signed(value)}").where(is_sized, "")
+    texts = gains.index.map(code) + sizes
+    named = {word: ", ".join(texts[gains["verdict"] == word]) for word in VERDICTS}
     return "; ".join(f"{word}: {names}" for word, names in named.items() if names)
 
 
