@@ -69,23 +69,22 @@ def pairs(
 
 
 def paired_difference(first: pd.DataFrame, other: pd.DataFrame, windows: pd.Series) -> pd.DataFrame:
-    """Return first minus other by length: value, low, high, p, seeds, and by_seed, the difference of each.
+    """Return first minus other by length: value, low, high, p, seeds, first and other, the means of both, and
+    by_seed, the difference of each.
 
     Both have scores by length, seed (rows) and document (columns). What only one of them has does not count.
     """
-    first, other = on_shared(first, other)
-    difference = first - other
-    weights = windows.reindex(difference.columns).fillna(1.0)
-    means = (difference * weights).sum(axis=1) / weights.sum()
-    return estimate(difference, windows).assign(by_seed=means.groupby(level="length").agg(list))
-
-
-def on_shared(first: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return both on the lengths, seeds and documents that they share. Raise UsageError without any."""
-    shared = (first - other).dropna(axis=1, how="all").dropna()
-    if shared.empty:
+    difference = (first - other).dropna(axis=1, how="all").dropna()
+    if difference.empty:
         raise UsageError("They have no seed, no length or no documents in common: evaluate the same ones.")
-    return first.loc[shared.index, shared.columns], other.loc[shared.index, shared.columns]
+    weights = windows.reindex(difference.columns).fillna(1.0)
+    by_seed = (difference * weights).sum(axis=1) / weights.sum()
+    means = {
+        name: estimate(part.loc[difference.index, difference.columns], windows)["value"]
+        for name, part in (("first", first), ("other", other))
+    }
+    found = estimate(difference, windows).assign(**means)
+    return found.assign(by_seed=by_seed.groupby(level="length").agg(list))
 
 
 def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
@@ -101,12 +100,7 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
         lack = "held-out text, training length or longest length, so their scores are of other tokens"
         raise UsageError(f"They differ in {lack}.")
     windows, trained = tables[0].windows, tables[0].trained
-    every = {}
-    for name, first, other in pairs(*samples):
-        difference = paired_difference(first, other, windows)
-        first, other = on_shared(first, other)
-        means = [estimate(sample, windows)["value"] for sample in (first, other)]
-        every[name] = difference.assign(first=means[0], other=means[1])
+    every = {name: paired_difference(first, other, windows) for name, first, other in pairs(*samples)}
     if not every:
         raise UsageError(f"{names[0]} and {names[1]} have no method in common.")
     found = at_lengths(pd.concat(every, names=["pair"]), options["at"], trained)
