@@ -17,6 +17,7 @@ from pathlib import Path
 from conf.errors import UsageError
 from sweeps import command
 from sweeps.archive import pack, unpack
+from sweeps.numbers import plural
 from sweeps.study.agreement import agreement_table
 from sweeps.study.copying import copying_table
 from sweeps.study.gains import gain_table
@@ -35,15 +36,16 @@ def unarchive(folders: Sequence[Path], options: StudyOptions) -> str:
 
 
 Command = Callable[[Sequence[Path], StudyOptions], str]
-COMMANDS: dict[str, tuple[int, Command]] = {  # with the fewest folders
-    "gain": (1, gain_table),
-    "copying": (1, copying_table),
-    "replaced": (1, replaced_table),
-    "rates": (1, rate_table),
-    "agreement": (2, agreement_table),
-    "power": (1, power_table),
-    "archive": (2, archive),
-    "unarchive": (2, unarchive),
+ANY = 1000  # folders
+COMMANDS: dict[str, tuple[int, int, Command]] = {  # with the fewest and the most folders
+    "gain": (1, ANY, gain_table),
+    "copying": (1, 1, copying_table),
+    "replaced": (1, 1, replaced_table),
+    "rates": (1, ANY, rate_table),
+    "agreement": (2, ANY, agreement_table),
+    "power": (1, 1, power_table),
+    "archive": (2, 2, archive),
+    "unarchive": (2, 2, unarchive),
 }
 
 
@@ -53,10 +55,15 @@ def main() -> None:
         print(__doc__)
         return
     folders = [Path(word) for word in words if "=" not in word]
-    if name not in COMMANDS or len(folders) < COMMANDS[name][0]:
+    if name not in COMMANDS:
         raise UsageError(f"Write: python -m sweeps.study {' | '.join(COMMANDS)}, then a folder or several.")
-    options = StudyOptions.of([word for word in words if "=" in word])
-    print(COMMANDS[name][1](folders, options))
+    fewest, most, table = COMMANDS[name]
+    if not fewest <= len(folders) <= most:
+        wanted = plural(fewest, "folder") + " or more" * (most > fewest)
+        raise UsageError(
+            f"{name} takes {wanted}, not {len(folders)}: python -m sweeps.study --help shows how."
+        )
+    print(table(folders, StudyOptions.of([word for word in words if "=" in word])))
 
 
 if __name__ == "__main__":

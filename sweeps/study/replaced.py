@@ -19,9 +19,9 @@ AS_IT_IS = EVERYTHING[0]
 
 def replaced_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the gain at `times` (4) times the training length on the text as it is, on text in which the
-    earlier occurrences of the targets are replaced, and on text with as much replaced elsewhere. Text of the
-    last `KEPT` training lengths is never replaced, so the gain there comes first. What the replacement leaves
-    of the gain beyond it is not copied from there; what goes is the other side of it."""
+    earlier occurrences of the targets are replaced, and on text with as much replaced elsewhere; the part
+    that goes with earlier occurrences; and the part that is left of the gain beyond `KEPT` training lengths,
+    which is the gain on replaced text minus the gain at `KEPT` training lengths."""
     table, multiple = read_table_of(folders[0]), options.times
     if multiple <= KEPT:
         raise UsageError(f"times must be more than {KEPT}: no text is replaced in {KEPT} training lengths.")

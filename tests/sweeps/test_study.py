@@ -72,6 +72,12 @@ def test_a_wrong_option_is_a_sentence(word: str, sentence: str, table: Table) ->
         table("gain", STUDY / "headline", word)
 
 
+@pytest.mark.parametrize("words", [("copying", "a", "b"), ("agreement", "a"), ("archive", "a", "b", "c")])
+def test_a_wrong_number_of_folders_is_a_sentence(words: tuple[str, ...], table: Table) -> None:
+    with pytest.raises(UsageError, match=f"{words[0]} takes . folders?.*, not {len(words) - 1}: "):
+        table(*words)
+
+
 def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, table: Table) -> None:
     whole = make_sweep(tmp_path / "whole", ("rope", "fox"), 3, windows=16, controls=CONTROLS)
     half = make_sweep(tmp_path / "half", ("rope", "fox"), 2, windows=16, controls=CONTROLS)
