@@ -41,7 +41,7 @@ def read_side(text: str, options: dict[str, str]) -> tuple[Table, dict[str, pd.D
     place = options["protocol"], options["metric"]
     tables = [t for t in read_tables(load_readable(folder)) if t.has(*place)]
     if len(tables) != 1:
-        why = "differ in data or training length" if tables else f"have no {options['metric']}"
+        why = "differ in data or training length" if tables else f"have no {options['metric']} by document"
         raise UsageError(f"The runs in {folder} {why}: name another folder, metric= or protocol=.")
     sample = tables[0].sample(*place)
     variants = {variant_name(*key): key for key in sample.index.droplevel(["length", "seed"]).unique()}
@@ -150,7 +150,10 @@ def conclusion(row: "pd.Series[Any]", names: Sequence[str], options: dict[str, s
     found = f"At the last line {names[0 if is_first else 1]} is better."
     found = found if row["p"] < SIGNIFICANT else "The last line is not separable from zero."
     luck = " With one seed, another training may differ." if row["seeds"] == 1 else ""
-    return f"{scope}. {found}{luck}"
+    has_crop = any(name.partition("+")[2].strip() == "crop" for name in names)
+    is_early = has_crop and options["protocol"] == "same_tokens"
+    fair = " Early tokens raise the loss of a crop: protocol=sliding has a crop without." if is_early else ""
+    return f"{scope}. {found}{luck}{fair}"
 
 
 def all_pairs(comparison: Comparison) -> dict[str, object]:

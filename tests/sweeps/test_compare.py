@@ -62,6 +62,8 @@ def test_extensions_and_lengths_in_tokens(folder: Path) -> None:
     assert "rope + yarn − rope + ntk" in shown
     every = text("rope+yarn", "rope", f"in={folder}")
     assert all(length in every for length in ("64 (1x)", "2,048 (32x)"))
+    assert "protocol=sliding has a crop without" in text("rope + crop", "rope", f"in={folder}")
+    assert "crop" not in every
 
 
 def test_runs_and_folders(folder: Path, tmp_path: Path) -> None:
@@ -97,6 +99,7 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -
         (("alibi", "rope", "at=3x", f"in={folder}"), "Nothing was evaluated at 3x; there are: 1x, 2x"),
         (("alibi", "rope", "at=far", f"in={folder}"), "at=far is no length"),
         (("alibi",), "Write: yardstick compare"),
+        (("alibi", "rope", "metric=tokens_per_second", f"in={folder}"), "have no tokens_per_second by"),
         ((folder, short), "differ in held-out text, training length"),
     ):
         with pytest.raises(ValueError, match=trouble):
