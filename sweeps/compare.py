@@ -61,7 +61,8 @@ def pairs(
     """Yield the name and the scores of each pair; of two folders, the methods that both have."""
     if len(first) == len(other) == 1:
         ((a, scores),), ((b, others),) = first.items(), other.items()
-        yield f"{a} − {b}" if a != b else a, scores, others
+        less = f"({b})" if " " in b else b
+        yield f"{a} − {less}" if a != b else a, scores, others
         return
     for name, scores in first.items():
         if match := find_method(name, other):
@@ -132,7 +133,7 @@ def at_lengths(found: pd.DataFrame, at: str, trained: int) -> pd.DataFrame:
     lengths = found.index.unique("length")
     if length not in lengths:
         known = list_text([times(int(n), trained) for n in lengths], 9)
-        raise UsageError(f"Nothing was evaluated at {at}; there are: {known}.")
+        raise UsageError(f"They share no scores at {at}; they share: {known}.")
     return found[found.index.get_level_values("length") == length]
 
 

@@ -44,8 +44,12 @@ def claims_json(judgements: Judgements) -> str:
 
 def trial_record(trial: Trial) -> dict[str, object]:
     """Return a setting, with the value, the interval and the corrected p-value of each part."""
-    keys = ("p", "value", "low", "high", "smallest")
-    parts = [{"part": m.part.text} | {key: round(getattr(m, key), 4) for key in keys} for m in trial.parts]
+    parts = [
+        {"part": m.part.text, "p": round(m.p, 4)}
+        | {k: round(x, 4) for k, x in zip(("value", "low", "high"), m.ends, strict=True)}
+        | {"smallest": round(m.smallest, 4)}
+        for m in trial.parts
+    ]
     return {"setting": trial.setting, "seeds": trial.seeds, "verdict": trial.verdict, "parts": parts}
 
 
@@ -55,7 +59,7 @@ def summary(judgements: Judgements) -> str:
     counts[Verdict.UNTRIED] += len(load_untried())
     tried = sum(bool(judgement.trials) for judgement in judgements.values())
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    chance = f"chance decides at most {SIGNIFICANT * tried:.1f} of the {tried} that rows try"
+    chance = f"chance decides {SIGNIFICANT * tried:.1f} of the {tried} that rows try, on average at most"
     return f"{plural(counts.total(), 'claim')}: {verdicts}. At a level of 5 %, {chance}."
 
 
@@ -79,7 +83,7 @@ def verdict_text(judgement: Judgement) -> str:
 
 def measured_text(part: Measurement) -> str:
     """Return a value with its interval and its seeds."""
-    return f"{with_interval(part.value, part.low, part.high)}, {plural(part.seeds, 'seed')}"
+    return f"{with_interval(*part.ends)}, {plural(part.seeds, 'seed')}"
 
 
 def answer(question: Question, judgements: Judgements, settings: Sequence[Setting]) -> str:
@@ -93,5 +97,6 @@ def answer(question: Question, judgements: Judgements, settings: Sequence[Settin
         every = [(measured, s.name) for s in settings if (measured := measure(part, s))]
         found = [(measured, name) for measured, name in every if measured.seeds > 1]
         for measured, name in sorted(found, key=lambda pair: -pair[0].seeds)[:1]:
-            sentences.append(f"{factor} can move it by {measured_text(measured)} ({name})")
+            can = "can" if measured.p < SIGNIFICANT else "is not shown to"
+            sentences.append(f"{factor} {can} move it: {measured_text(measured)} ({name})")
     return "; ".join(sentences) + "."

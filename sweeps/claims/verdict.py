@@ -17,7 +17,7 @@ from sweeps.claims.claim import Claim
 from sweeps.claims.evidence import Setting
 from sweeps.claims.exact import CHECKS, Check
 from sweeps.claims.inequality import Inequality
-from sweeps.statistics import SIGNIFICANT, holm, interval, smallest_difference
+from sweeps.statistics import SIGNIFICANT, Interval, holm, interval, smallest_difference
 
 FEWEST_SEEDS = 3
 
@@ -37,16 +37,31 @@ class Measurement:
     """A part of a claim, measured in a setting."""
 
     part: Inequality
-    value: float
-    low: float
-    high: float
-    p: float  # that the value is the bound, two-sided; of a trial, corrected
-    smallest: float  # difference from the bound that would be seen in 80 % of repetitions
-    seeds: int
+    distance: Interval  # of the sum of its terms from its bound
+    p: float  # that the distance is zero, two-sided; of a trial, corrected
+    comparisons: int = 1  # that p is corrected for
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Return the value, and the low and the high end of its interval."""
+        value, low, high = (
+            float(end) + self.part.bound
+            for end in (self.distance.value, self.distance.low, self.distance.high)
+        )
+        return value, low, high
+
+    @property
+    def seeds(self) -> int:
+        return int(self.distance.seeds)
+
+    @property
+    def smallest(self) -> float:
+        """Return the difference from the bound that 80 % of repetitions would show."""
+        return float(smallest_difference(self.distance, self.seeds, self.comparisons))
 
     @property
     def is_against(self) -> bool:
-        return (self.value < self.part.bound) != self.part.is_below
+        return (self.distance.value < 0) != self.part.is_below
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,10 @@ def measure_parts(parts: Sequence[Inequality], setting: Setting) -> list[Measure
 def corrected(parts: list[Measurement], settings: int) -> list[Measurement]:
     """Return the parts of a claim with p-values corrected for their number and for that of the settings."""
     every = holm(pd.Series([part.p for part in parts]))
-    return [replace(part, p=min(p * settings, 1.0)) for part, p in zip(parts, every, strict=True)]
+    return [
+        replace(part, p=min(p * settings, 1.0), comparisons=len(parts) * settings)
+        for part, p in zip(parts, every, strict=True)
+    ]
 
 
 def measure(part: Inequality, setting: Setting) -> Measurement | None:
@@ -143,7 +161,5 @@ def measure(part: Inequality, setting: Setting) -> Measurement | None:
         return None
     values, windows = sample
     sums = np.tensordot(list(part.terms.values()), values, 1)  # (S, D)
-    found = interval(sums - part.bound, windows)
-    smallest = smallest_difference(found, len(sums), 1)
-    value, low, high = (float(end) + part.bound for end in (found.value, found.low, found.high))
-    return Measurement(part, value, low, high, float(found.p), float(smallest), len(sums))
+    distance = interval(sums - part.bound, windows)
+    return Measurement(part, distance, float(distance.p))

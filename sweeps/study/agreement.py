@@ -18,7 +18,7 @@ from sweeps.study.gains import read_table_of, shared_controls
 from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
 
-FEWEST = 5  # methods that two scales must share
+FEWEST = 4  # methods that two scales must share
 HEADS = [
     "from", "control", "methods", "gain: tau", "by seed", "gainers", "among gainers: tau", "loss at L: tau",
 ]  # fmt: skip

@@ -18,10 +18,10 @@ AS_IT_IS = EVERYTHING[0]
 
 
 def replaced_table(folders: Sequence[Path], options: StudyOptions) -> str:
-    """Return the gain at `times` (4) times the training length on the text as it is, on text in which the
-    earlier occurrences of the targets are replaced, and on text with as much replaced elsewhere; the part
-    that goes with earlier occurrences; and the part that is left of the gain beyond `KEPT` training lengths,
-    which is the gain on replaced text minus the gain at `KEPT` training lengths."""
+    """Return the gain at `times` (4) times the training length on the text as it is; how much of it lies
+    beyond `KEPT` training lengths; the gain on text in which the earlier occurrences of the targets are
+    replaced, and on text in which other places are; the part that goes with earlier occurrences; and the part
+    that is left beyond, the gain on replaced text minus the gain at `KEPT` training lengths."""
     table, multiple = read_table_of(folders[0]), options.times
     if multiple <= KEPT:
         raise UsageError(f"times must be more than {KEPT}: no text is replaced in {KEPT} training lengths.")
@@ -38,14 +38,14 @@ def replaced_table(folders: Sequence[Path], options: StudyOptions) -> str:
         if samples[name].empty:
             lack = f"Nothing was evaluated under {protocol} and {CONTROL} at {length} tokens"
             raise UsageError(f"{lack}: add them.")
-    samples["goes"] = (samples["whole"] - samples["copies"]).dropna()
-    samples["left"] = (samples["copies"] - samples["kept"]).dropna()
-    every = [judged_gains(sample, table.windows) for sample in samples.values()]
+    whole, copies, kept = samples["whole"], samples["copies"], samples["kept"]
+    parts = whole, whole - kept, copies, samples["elsewhere"], whole - copies, copies - kept
+    every = [judged_gains(part.dropna(), table.windows) for part in parts]
     judged = [rows_where(found, extension="none", length=longest) for found in every]
     rows = [
         [f"`{name}`", *(gain_cell(part, name) for part in judged)]
-        for name in largest_first(judged[1], judged[1].index)
+        for name in largest_first(judged[0], judged[0].index)
     ]
-    heads = ["method", f"gain at {KEPT}x", f"gain at {multiple}x", "earlier occurrences replaced"]
-    heads += ["as much other text replaced", "goes with earlier occurrences", f"left beyond {KEPT}x"]
+    heads = ["method", f"gain at {multiple}x", f"of it beyond {KEPT}x", "earlier occurrences replaced"]
+    heads += ["other text replaced", "goes with earlier occurrences", f"left beyond {KEPT}x"]
     return f"{to_markdown(heads, rows)}\n\nOver {control_names([CONTROL])}."

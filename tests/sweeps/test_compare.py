@@ -59,7 +59,7 @@ def test_a_file_has_a_comparison_in_one_line(
 
 def test_extensions_and_lengths_in_tokens(folder: Path) -> None:
     shown = text("rope + yarn", "rope+ntk", "at=512", f"in={folder}")
-    assert "rope + yarn − rope + ntk" in shown
+    assert "rope + yarn − (rope + ntk)" in shown
     every = text("rope+yarn", "rope", f"in={folder}")
     assert all(length in every for length in ("64 (1x)", "2,048 (32x)"))
     assert "protocol=sliding has a crop without" in text("rope + crop", "rope", f"in={folder}")
@@ -96,7 +96,7 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -
     short = make_sweep(tmp_path / "short", ["rope", "alibi"], 1, (128, 256), windows=16)
     for words, trouble in (
         (("alibi", "ropes", f"in={folder}"), "no 'ropes'.*there are: alibi, alibi \\+ crop"),
-        (("alibi", "rope", "at=3x", f"in={folder}"), "Nothing was evaluated at 3x; there are: 1x, 2x"),
+        (("alibi", "rope", "at=3x", f"in={folder}"), "They share no scores at 3x; they share: 1x, 2x"),
         (("alibi", "rope", "at=far", f"in={folder}"), "at=far is no length"),
         (("alibi",), "Write: yardstick compare"),
         (("alibi", "rope", "metric=tokens_per_second", f"in={folder}"), "have no tokens_per_second by"),

@@ -153,8 +153,8 @@ def test_the_gain_on_replaced_text_is_over_the_crop_of_untouched_text(tmp_path: 
     for name, cell in cells(table("replaced", place)).items():
         crop, near = (values[name, "crop", "sliding", "loss", length] for length in (256, 128))
         plain, copies, other = (values[name, "none", p, "loss", 256] for p in ("same_tokens", *places))
-        kept = near - values[name, "none", "same_tokens", "loss", 128]
-        expected = [kept, crop - plain, crop - copies, crop - other, copies - plain, crop - copies - kept]
+        gain, kept = crop - plain, near - values[name, "none", "same_tokens", "loss", 128]
+        expected = [gain, gain - kept, crop - copies, crop - other, copies - plain, crop - copies - kept]
         assert [value(text) for text in cell] == pytest.approx(expected, abs=6e-4)
     with pytest.raises(UsageError, match="under same_tokens and crop at 512 tokens"):
         table("replaced", place, "times=8")

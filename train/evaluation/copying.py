@@ -2,7 +2,8 @@
 
 A target can be copied from where its token last followed the same tokens. Losses by how far back that is show
 how much copying there is. Other text in place of these occurrences prevents it: a gain from longer context
-that goes with them was copying. As much other text elsewhere shows what replaced text costs by itself.
+that goes with them was copying. Other text at other places, somewhat less of it, shows what replaced text
+costs by itself.
 """
 
 from dataclasses import replace

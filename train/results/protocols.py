@@ -101,7 +101,7 @@ BY_POSITION = "by_position"  # the loss at each position of the longest context
 COPYING = "copying"  # same_tokens in parts: copying_512, ..., by how far back a target could be copied from
 KEY_TOKENS = "key_tokens"  # same_tokens of the targets that need long context (LongPPL)
 REPLACED = "replaced"  # same_tokens, with other text in place of earlier occurrences of its targets
-REPLACED_ELSEWHERE = "replaced_elsewhere"  # and with as much other text in other places
+REPLACED_ELSEWHERE = "replaced_elsewhere"  # and with other text at other places, somewhat less
 
 
 def protocols_of(protocols: tuple[str, ...], is_crop: bool) -> tuple[str, ...]:
