@@ -37,15 +37,9 @@ DRAWS = 2000  # of documents, for the interval of a length
 
 
 def losses_by_length(table: Table, extension: str = "none") -> pd.DataFrame:
-    """Return the losses of a checkpoint under an extension, by length (rows) and document (columns)."""
+    """Return the losses of a checkpoint under an extension, by length, seed (rows) and document (columns)."""
     sample = rows_where(table.sample("same_tokens", "loss"), extension=extension)
-    return sample.dropna().droplevel(["method", "seed"]).sort_index()
-
-
-def paired_change(table: Table, losses: pd.DataFrame) -> pd.DataFrame:
-    """Return the intervals of paired differences by length and document."""
-    by_seed = losses.assign(seed=0).set_index("seed", append=True)
-    return estimate(by_seed, table.windows)
+    return sample.dropna().droplevel("method").sort_index()
 
 
 def effective_length(table: Table) -> tuple[int, int, int]:
@@ -54,7 +48,7 @@ def effective_length(table: Table) -> tuple[int, int, int]:
     values, weights = every.to_numpy(), table.windows[every.columns].to_numpy()
     draws = np.random.default_rng(0).integers(len(weights), size=(DRAWS, len(weights)))
     means = (values * weights)[:, draws].sum(-1) / weights[draws].sum(-1)  # (lengths, DRAWS)
-    lengths = every.index.to_numpy()
+    lengths = every.index.get_level_values("length").to_numpy()
     low, high = np.quantile(lengths[means.argmin(0)], [0.025, 0.975], method="nearest")
     return int(lengths[(values @ weights).argmin()]), int(low), int(high)
 
@@ -62,9 +56,8 @@ def effective_length(table: Table) -> tuple[int, int, int]:
 def first_harm(table: Table, best: int) -> int | None:
     """Return the first length beyond the best one whose loss is higher, with an interval above zero."""
     every = losses_by_length(table)
-    if every.index[-1] <= best:
-        return None
-    harm = paired_change(table, every[every.index > best] - every.loc[best])
+    longer = every[every.index.get_level_values("length") > best]
+    harm = estimate(longer - every.loc[best].to_numpy(), table.windows)
     return next((int(length) for length in harm.index[harm["low"] > 0]), None)
 
 
@@ -81,7 +74,7 @@ def first_line(table: Table) -> str:
     """Return the first line of the page."""
     best, low, high = effective_length(table)
     harm = first_harm(table, best)
-    longest = losses_by_length(table).index[-1]
+    longest, _ = losses_by_length(table).index[-1]
     where = f"it hurts from {harm:,}" if harm else f"it does not hurt up to {longest:,}"
     parts = [f"{times(n, table.trained)}: {advice(row)}" for n, row in recommended(table).items()]
     first = f"More context lowers the loss up to {best:,} tokens [{low:,}, {high:,}]; {where}."
@@ -91,20 +84,21 @@ def first_line(table: Table) -> str:
 def advice(row: pd.Series) -> str:
     """Return what to use at a length, in words."""
     name = "no extension" if row.name == "none" else str(row.name)
-    gain = with_interval(row["value"], row["low"], row["high"])
     if row["verdict"] == GAINS:
-        return f"use {name}, gain {gain}"
+        return f"use {name}, gain {with_interval(row)}"
     verdict = "loses" if row["verdict"] == LOSES else "gains nothing for certain"
-    return f"even the best ({name}, {gain}) {verdict}, so keep to {row['over'].partition(' ')[0]}"
+    return (
+        f"even the best ({name}, {with_interval(row)}) {verdict}, so keep to {row['over'].partition(' ')[0]}"
+    )
 
 
 def length_table(table: Table) -> str:
     """Return the loss at each length, its change from the length before, and the loss of key tokens."""
     every = losses_by_length(table)
-    steps = paired_change(table, every.diff().iloc[1:])
-    rows = [[f"{n:,}", number(float(value))] for n, value in paired_change(table, every)["value"].items()]
-    changes = ["", *(with_interval(row["value"], row["low"], row["high"]) for _, row in steps.iterrows())]
-    of_keys = rows_where(table.value(KEY_TOKENS, "loss"), extension="none").droplevel(["method", "seed"])
+    steps = estimate(every.diff().iloc[1:], table.windows)
+    rows = [[f"{n:,}", number(float(value))] for n, value in estimate(every, table.windows)["value"].items()]
+    changes = ["", *(with_interval(row) for _, row in steps.iterrows())]
+    of_keys = rows_where(table.value(KEY_TOKENS, "loss"), extension="none").droplevel("method")
     keys = ["" if np.isnan(value) else number(value) for value in of_keys.reindex(every.index)]
     cells = [[*row, text, key] for row, text, key in zip(rows, changes, keys, strict=True)]
     return to_markdown(["tokens", "loss", "change", "loss of key tokens"], cells)
@@ -113,8 +107,7 @@ def length_table(table: Table) -> str:
 def cost(table: Table, extension: str) -> str:
     """Return by how much an extension raises the loss at the context of the checkpoint."""
     rise = losses_by_length(table, extension) - losses_by_length(table)
-    row = paired_change(table, rise.loc[[table.trained]]).iloc[0]
-    return with_interval(row["value"], row["low"], row["high"])
+    return with_interval(estimate(rise, table.windows).loc[table.trained])
 
 
 def cost_table(table: Table) -> str:
@@ -124,8 +117,7 @@ def cost_table(table: Table) -> str:
     lengths = sorted(found.index.unique("length"))
     rows = []
     for name in map(str, found.index.unique("extension")):
-        cells = [found.loc[(name, n)] for n in lengths]
-        gains = [with_interval(row["value"], row["low"], row["high"]) for row in cells]
+        gains = [with_interval(found.loc[(name, n)]) for n in lengths]
         rows.append([name, MISSING if follows_length(table, name) else cost(table, name), *gains])
     heads = ["extension", f"cost at {table.trained:,}", *(f"gain at {n:,}" for n in lengths)]
     return to_markdown(heads, rows)

@@ -111,7 +111,7 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     columns = [Column("pair"), *(Column(head, justify="right") for head in heads)]
     grid = Grid(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for (name, length), row in found.iterrows():
-        ends, p = with_interval(row["value"], row["low"], row["high"]), row["p"]
+        ends, p = with_interval(row), row["p"]
         seeds = ", ".join(signed(value) for value in row["by_seed"])
         cells = [f"{length:,} ({times(int(length), trained)})", number(row["first"]), number(row["other"])]
         grid.add_row(str(name), *cells, ends, "< 0.001" if p < 0.001 else number(p), seeds)
@@ -183,12 +183,8 @@ def all_pairs(comparison: Comparison) -> dict[str, object]:
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    if not words or {"-h", "--help"} & {*words}:
-        print(__doc__)
-        return
     width = None if sys.stdout.isatty() else WIDE
-    for part in compare(words):
+    for part in compare(sys.argv[1:]):
         Console(highlight=False, width=width).print(part)
 
 

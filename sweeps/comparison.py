@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from conf.errors import UsageError
-from sweeps.gain import TOLERANCE, method_gains
+from sweeps.gain import method_gains
 from sweeps.ranking import Ranking
 from sweeps.read_tables import read_tables
 from sweeps.results import SweepResults
 from sweeps.statistics import estimate, is_bimodal, verdict
-from sweeps.table import COSTS, rows_where, variant_name
-from train.results.protocols import PROTOCOLS, is_partial
+from sweeps.table import rows_where, variant_name
+from train.results.protocols import PROTOCOLS
 from train.results.rows import ANSWERS, CHANCE, ONCE
 
 UNITS = {
@@ -27,7 +27,7 @@ UNITS = {
     "margin": "margin, nats",
 }
 SHARES = ("accuracy", "exact_match")  # from 0 to 1
-CROP, WINDOW, TEMPERATURE = CONTROLS = ("crop", "window", "temperature")
+*_, TEMPERATURE = CONTROLS = ("crop", "window", "temperature")
 REFERENCES = ("rope", "nope")
 TOGETHER = 10  # methods in one panel; more are split by family
 
@@ -56,7 +56,6 @@ class Comparison(Ranking):
     """A table with the differences between its methods, and the words that a report has for them."""
 
     wanted: str | None = None  # the reference
-    tolerance: float = TOLERANCE
 
     @cached_property
     def reference(self) -> str:
@@ -67,7 +66,7 @@ class Comparison(Ranking):
     @cached_property
     def gains(self) -> pd.DataFrame:
         """Return the gains from longer context by method, extension and length."""
-        return method_gains(self.table, tolerance=self.tolerance)
+        return method_gains(self.table)
 
     @property
     def by_gain(self) -> list[str]:
@@ -177,27 +176,19 @@ class Comparison(Ranking):
         return result
 
     @property
-    def scored(self) -> list[tuple[str, str]]:
-        """Return the protocols and metrics with a curve by length, the ranking one first."""
-        pairs = [pair for pair in self.table.measured if not is_partial(pair[0])]
-        return sorted(pairs, key=lambda pair: (pair != self.main, pair[1] in COSTS))
-
-    @property
     def has_controls(self) -> bool:
         """Return whether some method was evaluated under a fair control."""
         return not self.gains.empty
 
 
-def comparisons_of(
-    sweep: SweepResults, reference: str | None = None, tolerance: float = TOLERANCE
-) -> list[Comparison]:
+def comparisons_of(sweep: SweepResults, reference: str | None = None) -> list[Comparison]:
     """Return the comparisons of a sweep. Raise UsageError if none has a method called `reference`."""
     found = []
     for table in read_tables(sweep):
         if table.main is None:
             sweep.notes.append(f"{table.data}: none of its runs was evaluated.")
         else:
-            found.append(Comparison(table, reference, tolerance))
+            found.append(Comparison(table, reference))
     if reference and found and not any(find_method(reference, comparison.names) for comparison in found):
         known = ", ".join(sorted({name for comparison in found for name in comparison.names}))
         where = f"to compare with in {sweep.folder}; there are: {known}"

@@ -65,14 +65,14 @@ def paired_gains(
     return found, pd.Series([*over.values()], index, dtype=object)
 
 
-def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOLERANCE) -> pd.DataFrame:
+def judged_gains(found: pd.DataFrame, windows: pd.Series) -> pd.DataFrame:
     """Return mean gains with intervals and verdicts (see `method_gains`), from gains by seed and document.
 
     Among gains of several seeds, that of a single seed has no p_holm.
     """
     estimates = estimate(found, windows)
     low, high = estimates["low"], estimates["high"]
-    cases = [low.isna(), low > 0, high < 0, low >= -tolerance]
+    cases = [low.isna(), low > 0, high < 0, low >= -TOLERANCE]
     words = np.select(cases, ["", GAINS, LOSES, HOLDS], UNDECIDED)
     is_plain = pd.Series(estimates.index.get_level_values("extension") == "none", estimates.index)
     families = [is_plain, estimates.index.get_level_values("length")]
@@ -80,20 +80,18 @@ def judged_gains(found: pd.DataFrame, windows: pd.Series, tolerance: float = TOL
     return estimates.assign(verdict=words, p_holm=p)
 
 
-def method_gains(
-    table: Table, among: Collection[str] = (*FAIR_CONTROLS,), tolerance: float = TOLERANCE
-) -> pd.DataFrame:
+def method_gains(table: Table, among: Collection[str] = (*FAIR_CONTROLS,)) -> pd.DataFrame:
     """Return the gain by method, extension and longer length: value, low, high, p, seeds, verdict, p_holm
     (corrected over the methods of a length), and over (the controls that were evaluated, the better first).
 
     A method gains if its interval is above zero, and loses if it is below. It holds if it does neither and
-    its interval excludes a loss of more than `tolerance`; else it is undecided.
+    its interval excludes a loss of more than TOLERANCE; else it is undecided.
     """
     samples, over = gain_samples(table, among)
     if samples.empty:
         columns = ["value", "low", "high", "p", "seeds", "verdict", "p_holm", "over"]
         return pd.DataFrame(columns=columns, index=over.index)
-    return judged_gains(samples, table.windows, tolerance).assign(over=over)
+    return judged_gains(samples, table.windows).assign(over=over)
 
 
 def mean(sample: pd.DataFrame) -> pd.DataFrame:

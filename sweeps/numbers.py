@@ -1,6 +1,7 @@
 """Numbers, lists and tables as text."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -28,9 +29,9 @@ def between(low: float | None, high: float | None) -> str:
     return "" if pd.isna(low) or pd.isna(high) else f" [{signed(low)}, {signed(high)}]"
 
 
-def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """Return a difference with its interval: −0.099 [−0.143, −0.055]."""
-    return signed(value) + between(low, high)
+def with_interval(found: Any) -> str:
+    """Return a difference with its interval, from its `value`, `low` and `high`: −0.099 [−0.143, −0.055]."""
+    return signed(found.value) + between(found.low, found.high)
 
 
 def times(length: int, trained: int) -> str:

@@ -97,7 +97,7 @@ def estimate(scores: pd.DataFrame, windows: pd.Series | None = None) -> pd.DataF
         windows: How many windows each document has.
 
     Returns:
-        A table by the other levels of the index, with columns value, low, high, p and seeds.
+        A table by the other levels of the index, with the fields of `Interval` as columns.
     """
     wide = scores.unstack("seed")  # columns: documents, then seeds
     documents = scores.shape[1]
@@ -105,8 +105,7 @@ def estimate(scores: pd.DataFrame, windows: pd.Series | None = None) -> pd.DataF
     values = values.swapaxes(1, 2)
     weights = None if windows is None or documents < 2 else windows[scores.columns].to_numpy(float)
     found = interval(values, weights)
-    columns = {name: getattr(found, name) for name in ("value", "low", "high", "p", "seeds")}
-    return pd.DataFrame(columns, index=wide.index)
+    return pd.DataFrame(vars(found), index=wide.index)
 
 
 def holm(p: pd.Series) -> pd.Series:
@@ -133,18 +132,19 @@ def verdict(estimates: pd.DataFrame, sign: int, seeds: int = 1) -> pd.Series:
     return pd.Series(words, estimates.index)
 
 
-def smallest_difference(found: Interval, seeds: int, comparisons: int) -> Array:
+def smallest_difference(found: Interval | pd.DataFrame, seeds: int, comparisons: int) -> Array:
     """Return the difference that `seeds` seeds detect with probability POWER at 5 %, corrected (Bonferroni)
     for the number of comparisons. More seeds reduce the error due to seeds, but not that due to documents."""
     from scipy.special import nctdtrinc, stdtrit
 
-    def multiple(freedom: int) -> float:
-        bound = stdtrit(freedom, 1 - SIGNIFICANT / (2 * comparisons))
-        return float(nctdtrinc(freedom, 1 - POWER, bound))
+    def multiple(count: Array | int) -> Array:
+        freedom = np.maximum(count - 1, 1)
+        return np.asarray(
+            nctdtrinc(freedom, 1 - POWER, stdtrit(freedom, 1 - SIGNIFICANT / (2 * comparisons)))
+        )
 
-    of_seeds = found.error_of_seeds * np.sqrt(found.seeds / seeds)
-    of_documents = multiple(max(found.documents - 1, 1)) * found.error_of_documents
-    return np.asarray(np.hypot(multiple(max(seeds - 1, 1)) * of_seeds, of_documents))
+    of_seeds = multiple(seeds) * found.error_of_seeds * np.sqrt(found.seeds / seeds)
+    return np.asarray(np.hypot(of_seeds, multiple(found.documents) * found.error_of_documents))
 
 
 def is_bimodal(seeds: Array) -> bool:

@@ -93,8 +93,7 @@ class Table:
     @property
     def over(self) -> str:
         """Return what the intervals of the ranking are over: seeds and documents, one of them, or nothing."""
-        if self.main is None:
-            return ""
+        assert self.main is not None
         sample = self.sample(*self.main)
         seeds = sample.index.get_level_values("seed").nunique()
         is_enough = {"seeds": seeds > 1, "documents": sample.shape[1] >= FEWEST_DOCUMENTS}

@@ -10,9 +10,9 @@ from sweeps.drawing.figure import Spec
 from sweeps.drawing.lines import Axes, line_panels
 from sweeps.numbers import plural
 from sweeps.statistics import estimate
-from sweeps.table import rows_where
+from sweeps.table import COSTS, rows_where
 from train.results.gain import FAIR_CONTROLS
-from train.results.protocols import BY_POSITION
+from train.results.protocols import BY_POSITION, is_partial
 from train.results.rows import DEPTH
 
 STYLES = {"crop": "dotted", "window": "dashed", "temperature": "dash-dotted"}
@@ -21,8 +21,9 @@ SHAPE = "where the loss rises past the training length, positions fail; where it
 
 def by_length(comparison: Comparison) -> dict[str, Spec]:
     """Return every metric under every protocol; first the loss under sliding, which has no early tokens."""
-    pairs = [pair for pair in comparison.scored if not pair[0].startswith(DEPTH)]
-    pairs.sort(key=lambda pair: pair != ("sliding", "loss"))
+    pairs = [pair for pair in comparison.table.measured if not is_partial(pair[0])]
+    pairs = [pair for pair in pairs if not pair[0].startswith(DEPTH)]
+    pairs.sort(key=lambda p: (p != ("sliding", "loss"), p != comparison.main, p[1] in COSTS))
     return {view: chart for pair in pairs for view, chart in views(comparison, *pair)}
 
 

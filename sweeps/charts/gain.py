@@ -58,7 +58,7 @@ def gain_by_length(comparison: Comparison) -> dict[str, Spec]:
 
 def gain_by_distance(comparison: Comparison) -> dict[str, Spec]:
     """Draw a panel for each range of distances to the last occurrence, half way to the longest length."""
-    parts = copying_gains(comparison.table, comparison.halfway, comparison.lengths, comparison.tolerance)
+    parts = copying_gains(comparison.table, comparison.halfway, comparison.lengths)
     panels = {f"{name}, {share_of(gains):.0%}": gains for name, gains in parts.items()}
     title = "Gain from longer context by how far back a token was last seen"
     return gain_panels(comparison, panels, title, comparison.by_gain)

@@ -44,12 +44,8 @@ def claims_json(judgements: Judgements) -> str:
 
 def trial_record(trial: Trial) -> dict[str, object]:
     """Return a setting, with the value, the interval and the corrected p-value of each part."""
-    parts = [
-        {"part": m.part.text, "p": round(m.p, 4)}
-        | {k: round(x, 4) for k, x in zip(("value", "low", "high"), m.ends, strict=True)}
-        | {"smallest": round(m.smallest, 4)}
-        for m in trial.parts
-    ]
+    keys = ("p", "value", "low", "high", "smallest")
+    parts = [{"part": m.part.text} | {key: round(getattr(m, key), 4) for key in keys} for m in trial.parts]
     return {"setting": trial.setting, "seeds": trial.seeds, "verdict": trial.verdict, "parts": parts}
 
 
@@ -83,7 +79,7 @@ def verdict_text(judgement: Judgement) -> str:
 
 def measured_text(part: Measurement) -> str:
     """Return a value with its interval and its seeds."""
-    return f"{with_interval(*part.ends)}, {plural(part.seeds, 'seed')}"
+    return f"{with_interval(part)}, {plural(part.seeds, 'seed')}"
 
 
 def answer(question: Question, judgements: Judgements, settings: Sequence[Setting]) -> str:

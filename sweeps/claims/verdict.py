@@ -42,13 +42,16 @@ class Measurement:
     comparisons: int = 1  # that p is corrected for
 
     @property
-    def ends(self) -> tuple[float, float, float]:
-        """Return the value, and the low and the high end of its interval."""
-        value, low, high = (
-            float(end) + self.part.bound
-            for end in (self.distance.value, self.distance.low, self.distance.high)
-        )
-        return value, low, high
+    def value(self) -> float:
+        return float(self.distance.value) + self.part.bound
+
+    @property
+    def low(self) -> float:
+        return float(self.distance.low) + self.part.bound
+
+    @property
+    def high(self) -> float:
+        return float(self.distance.high) + self.part.bound
 
     @property
     def seeds(self) -> int:

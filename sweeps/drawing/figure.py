@@ -54,20 +54,13 @@ class Figure:
 
 def panel(text: str, **values: object) -> Spec:
     """Return a chart from its description in YAML, with values in place of the words that begin with $."""
-    return dict(fill(read_description(text), values))
+    filled = re.sub(r'"\$(\w+)"', lambda found: json.dumps(values[found[1]]), yaml_as_json(text))
+    return dict(json.loads(filled))
 
 
 @cache
-def read_description(text: str) -> Spec:
-    return dict(yaml.safe_load(text))
-
-
-def fill(part: Any, values: dict[str, object]) -> Any:
-    if isinstance(part, dict):
-        return {key: fill(value, values) for key, value in part.items()}
-    if isinstance(part, list):
-        return [fill(item, values) for item in part]
-    return values[part[1:]] if isinstance(part, str) and part.startswith("$") else part
+def yaml_as_json(text: str) -> str:
+    return json.dumps(yaml.safe_load(text))
 
 
 def inline(table: pd.DataFrame, name: str = "table") -> Spec:

@@ -1,6 +1,6 @@
 """One page with a picture of every method:  python -m sweeps.gallery [folder]   (outputs/gallery)"""
 
-import argparse
+import sys
 from pathlib import Path
 
 from sweeps import command
@@ -9,11 +9,9 @@ from train.results.run_folder import write_whole
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m sweeps.gallery", description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("outputs/gallery"))
-    folder: Path = parser.parse_args().folder
-    write_whole(folder / "index.html", gallery_page())
-    print(folder / "index.html")
+    file = Path(*sys.argv[1:] or ["outputs/gallery"]) / "index.html"
+    write_whole(file, gallery_page())
+    print(file)
 
 
 if __name__ == "__main__":

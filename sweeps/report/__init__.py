@@ -6,7 +6,6 @@ from rich.console import Console
 
 from sweeps.charts import figures
 from sweeps.comparison import comparisons_of
-from sweeps.gain import TOLERANCE
 from sweeps.report.page import report_page
 from sweeps.report.terminal import print_report, terminal_text
 from sweeps.results import load_sweep, path_text
@@ -15,9 +14,7 @@ from train.results.run_folder import write_whole
 WIDTH = 150  # of table.txt
 
 
-def make(
-    folder: Path, reference: str | None = None, tolerance: float = TOLERANCE, into: Path | None = None
-) -> int:
+def make(folder: Path, reference: str | None = None, into: Path | None = None) -> int:
     """Write the report of a folder into it, or into another folder, and print its table.
 
     Return the number of jobs without results. Every file is whole or absent. Pictures come last, so that a
@@ -25,7 +22,7 @@ def make(
     """
     folder, into = Path(folder), Path(into or folder)
     sweep, console = load_sweep(folder), Console(markup=False)  # messages and names hold brackets
-    comparisons = comparisons_of(sweep, reference, tolerance)
+    comparisons = comparisons_of(sweep, reference)
     print_report(sweep, comparisons, console)
     write_whole(into / "table.txt", terminal_text(sweep, comparisons, WIDTH))
     drawn = figures(comparisons, [job.name for job in sweep.failures])

@@ -7,7 +7,7 @@ import pandas as pd
 
 from sweeps.charts.extensions import extended_methods, extension_changes
 from sweeps.comparison import Comparison
-from sweeps.gain import GAINS, HOLDS, LOSES, VERDICTS, over_words
+from sweeps.gain import GAINS, HOLDS, LOSES, TOLERANCE, VERDICTS, over_words
 from sweeps.methods import WINDOWS
 from sweeps.numbers import big, list_text, number, plural, signed, times
 from sweeps.runs import FinishedRun
@@ -82,7 +82,7 @@ def definition(comparison: Comparison) -> str:
         f"The gain from longer context is the {lower} {over_words(comparison.gains)}{minus}, on the same "
         "targets. A method gains if the 95 % interval of that is above zero, and loses if it is below. It "
         "holds if it does neither and its interval excludes a loss of more than "
-        f"{comparison.tolerance:g}; else it is undecided. Of methods that neither gain nor lose, one in 20 "
+        f"{TOLERANCE:g}; else it is undecided. Of methods that neither gain nor lose, one in 20 "
         "seems to; a star survives Holm's correction over the methods of a length."
     )
 

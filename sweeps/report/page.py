@@ -10,7 +10,7 @@ from sweeps.compare import all_pairs
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Figure
 from sweeps.drawing.page import render_page
-from sweeps.gain import over_words
+from sweeps.gain import TOLERANCE, over_words
 from sweeps.numbers import plural
 from sweeps.report.answers import answers, setting
 from sweeps.report.diagnostics import diagnoses
@@ -62,7 +62,6 @@ def report_page(
         }
         for number, (comparison, drawn) in enumerate(zip(comparisons, figures, strict=True))
     ]
-    tolerance = f"{comparisons[0].tolerance:g}" if comparisons else "0"
     return render_page(
         HERE / "report.html.j2",
         [*every, *(figure for entry in diagnosed for figure in entry.figures)],
@@ -75,7 +74,7 @@ def report_page(
         diagnoses=diagnosed,
         texts=TEXTS,
         failures=failure_table(sweep.failures),
-        reading={"documents": FEWEST_DOCUMENTS, "gap": f"{GAP:g}", "tolerance": tolerance},
+        reading={"documents": FEWEST_DOCUMENTS, "gap": f"{GAP:g}", "tolerance": TOLERANCE},
     )
 
 

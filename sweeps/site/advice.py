@@ -10,7 +10,8 @@ from sweeps.claims.verdict import FEWEST_SEEDS
 from sweeps.compare import paired_difference
 from sweeps.drawing.page import markdown_page
 from sweeps.gain import GAINS, LOSES, TOLERANCE, VERDICTS, over_words
-from sweeps.numbers import MISSING, between, number, plural, signed, text_table, with_interval
+from sweeps.methods import WINDOWS
+from sweeps.numbers import MISSING, between, list_text, number, plural, signed, text_table, with_interval
 from sweeps.site.costs import times_of
 from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
 from sweeps.statistics import SIGNIFICANT, holm
@@ -27,7 +28,7 @@ GOALS = {
     "Retrieval, trained at 256 tokens": ("needle", "retrieval"),
 }
 TARGETS = (1, 4, 8, 16)  # times the training length
-MOST = 6  # names in a cell
+MOST = 7  # names in a cell, the last of which counts the others
 SHORT = {
     "no longer than in training": ("natural", "loss", 1),
     "8 times longer, for a low loss": ("natural", "loss", 8),
@@ -42,7 +43,6 @@ FIXED = ("yarn", "ntk", "pi")  # extensions whose rows with a factor of 8 at eve
 METHOD_HEADS = (
     "encoding", "family", "loss at 64", "gain at 4x", "gain at 16x", "retrieval at 4x", "step, x NoPE",
 )  # fmt: skip
-BOUNDED = ("sinks", "lm_infinite", "crop", "window")  # extensions under which a model sees a window
 NO_REMEDIES = ("plain", "bfloat16")  # extensions that reach no further than RoPE
 
 
@@ -51,7 +51,7 @@ def advice_page() -> str:
     goals = {title: find(*goal) for title, goal in GOALS.items()}
     short = {words: short_answer(find(archive, measure), n) for words, (archive, measure, n) in SHORT.items()}
     extensions = extension_gains()
-    best, *others = [name for name in extensions if name.split("+")[0] not in BOUNDED]
+    best, *others = [name for name in extensions if name.split("+")[0] not in WINDOWS]
     return markdown_page(
         TEMPLATE,
         short=short,
@@ -78,9 +78,8 @@ def short_answer(evidence: Evidence, multiple: int) -> dict[str, str]:
     best = evidence.comparison.best[multiple * evidence.comparison.trained]
     if (gain := evidence.gain(best.method, "none", multiple)) is None:
         return cells | {"gain": ""}
-    value = with_interval(gain["value"], gain["low"], gain["high"])
     bound = "" if " and " in gain["over"] else "at most "  # another control could only lower it
-    return cells | {"gain": f"Its gain over {gain['over']} is {bound}{value}."}
+    return cells | {"gain": f"Its gain over {gain['over']} is {bound}{with_interval(gain)}."}
 
 
 def goal_setting(evidence: Evidence) -> str:
@@ -116,9 +115,7 @@ def goal_row(evidence: Evidence, multiple: int) -> list[str]:
 
 
 def tied_text(names: list[str]) -> str:
-    """Return the first names, and the number of the others."""
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return ", ".join(map(code, names[:MOST])) + more or "none"
+    return list_text([*map(code, names)], MOST) or "none"
 
 
 def gains(evidence: Evidence, method: str, multiple: int) -> bool:
@@ -212,5 +209,4 @@ def fixed_factor(name: str) -> list[str]:
     comparison = find(f"claims/{name}_8", "loss").comparison
     under, plain = (comparison.sample.loc[("rope", label)] for label in (name, "none"))
     found = paired_difference(under, plain, comparison.table.windows)
-    rows = [found.loc[multiple * comparison.trained] for multiple in (1, 8)]
-    return [with_interval(row["value"], row["low"], row["high"]) for row in rows]
+    return [with_interval(found.loc[multiple * comparison.trained]) for multiple in (1, 8)]

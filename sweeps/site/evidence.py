@@ -63,7 +63,7 @@ def gain_text(gain: "pd.Series | None") -> str:
     """Return a gain with its interval and its verdict; a dash if there is none."""
     if gain is None:
         return MISSING
-    return f"{with_interval(gain['value'], gain['low'], gain['high'])} {gain['verdict']}".strip()
+    return f"{with_interval(gain)} {gain['verdict']}".strip()
 
 
 def gain_cells(evidence: Evidence, encoding: str, extension: str) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from conf.errors import UsageError
-from sweeps.gain import TOLERANCE, judged_gains, method_gains, paired_gains
+from sweeps.gain import judged_gains, method_gains, paired_gains
 from sweeps.numbers import signed, to_markdown
 from sweeps.study.gains import gain_cell, largest_first, read_table_of
 from sweeps.study.options import StudyOptions
@@ -37,9 +37,7 @@ def copying_table(folders: Sequence[Path], options: StudyOptions) -> str:
     return f"{to_markdown(heads, rows)}\n\nOver a sliding window of the training length alone."
 
 
-def copying_gains(
-    table: Table, length: int, ends: Sequence[int], tolerance: float = TOLERANCE
-) -> dict[str, pd.DataFrame]:
+def copying_gains(table: Table, length: int, ends: Sequence[int]) -> dict[str, pd.DataFrame]:
     """Return the gains at a length by method for each range of distances up to one of `ends`, and for targets
     that were not seen before, with its share of all targets; empty if the protocol `copying` was not
     evaluated. The control is a window."""
@@ -66,7 +64,7 @@ def copying_gains(
             plain = whole.query("extension == 'none'")
             found, over = paired_gains(plain, {"window": rows_where(whole, extension="window")})
             if len(found):
-                gains = judged_gains(found, table.windows, tolerance).assign(over=over, share=share)
+                gains = judged_gains(found, table.windows).assign(over=over, share=share)
                 result[label] = gains.droplevel(["extension", "length"])
     return result
 

@@ -109,5 +109,5 @@ def gain_cell(found: pd.DataFrame, key: object) -> str:
     if key not in found.index:
         return ""
     row = found.loc[key]
-    text = with_interval(row["value"], row["low"], row["high"])
+    text = with_interval(row)
     return f"**{text}**" if row["p_holm"] < SIGNIFICANT else text

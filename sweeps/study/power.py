@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 
 from conf.errors import UsageError
 from sweeps.comparison import Comparison, comparisons_of, unit
 from sweeps.numbers import number, plural, to_markdown
 from sweeps.results import load_sweep
-from sweeps.statistics import interval, smallest_difference
+from sweeps.statistics import smallest_difference
 from sweeps.study.options import StudyOptions
+from sweeps.table import rows_where
 
 COUNTS = (2, 3, 5, 8, 12)  # of seeds
 
@@ -21,7 +22,7 @@ def power_table(folders: Sequence[Path], options: StudyOptions) -> str:
     planned = options.seeds
     if planned < 2:
         raise UsageError(f"seeds must be at least 2, not {planned}: one shows no variation.")
-    comparisons = comparisons_of(load_sweep(folders[0]), options.reference)
+    comparisons = comparisons_of(load_sweep(folders[0]))
     return "\n\n".join(power_of(comparison, planned) for comparison in comparisons)
 
 
@@ -31,25 +32,17 @@ def power_of(comparison: Comparison, planned: int) -> str:
     if len(comparison.seeds) < 2 or not names:
         lacks = "one seed" if names else "one method"
         raise UsageError(f"There is {lacks} in {comparison.title}: power needs two seeds of two methods.")
-    sample = comparison.plain
-    index = [(name, n, seed) for name in names for n in comparison.lengths for seed in comparison.seeds]
-    other = [(comparison.reference, n, seed) for _, n, seed in index]
-    shape = len(names), len(comparison.lengths), len(comparison.seeds), sample.shape[1]
-    values = (sample.reindex(index).to_numpy() - sample.reindex(other).to_numpy()).reshape(shape)
-    found = interval(values, comparison.table.windows.to_numpy() if shape[-1] > 1 else None)
+    found = comparison.differences[comparison.differences["seeds"] > 1]
     needed = {
-        count: np.where(found.seeds > 1, smallest_difference(found, count, len(names)), np.nan)
+        count: pd.Series(smallest_difference(found, count, len(names)), found.index)
         for count in sorted({*COUNTS, planned})
     }
-    rows = []
-    for count, each in needed.items():
-        medians = (np.nanmedian(column) if np.isfinite(column).any() else None for column in each.T)
-        rows.append([str(count), *map(number, medians)])
-    last = needed[planned][:, -1]
+    medians = pd.DataFrame(needed).groupby(level="length").median().reindex(comparison.lengths)
+    rows = [[str(count), *map(number, column)] for count, column in medians.items()]
+    last = rows_where(needed[planned], length=comparison.longest).dropna()
     end = f"With {plural(planned, 'seed')} at {comparison.at(comparison.longest)}: "
-    if np.isfinite(last).any():
-        hardest = names[int(np.nanargmax(last))]
-        end += f"{number(float(np.nanmedian(last)))}, at worst {number(float(np.nanmax(last)))} ({hardest})."
+    if len(last):
+        end += f"{number(last.median())}, at worst {number(last.max())} ({last.idxmax()})."
     else:
         end += "no method besides the reference has two seeds there."
     head = f"{unit(comparison.metric)} under {comparison.protocol}, difference from {comparison.reference}"

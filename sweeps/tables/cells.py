@@ -43,8 +43,8 @@ class DisplayTable:
     notes: list[str] = field(default_factory=list)
 
 
-def left_column(head: str, below: str = "") -> Column:
-    return Column(head, below, kind="left")
+def left_column(head: str) -> Column:
+    return Column(head, kind="left")
 
 
 def text_cell(content: str, kind: str = "", **look: Any) -> Cell:
