@@ -122,7 +122,7 @@ def verdict_line(comparison: Comparison, verdict: str) -> str:
 def verdict_entry(comparison: Comparison, name: str, row: "pd.Series[Any]") -> str:
     """Return the name of a method, with its gain if that is not zero; a star if it survives correction."""
     star = "*" * bool(row["p_holm"] < SIGNIFICANT)
-    size = f" {signed(row['value'], 2)}{star}" if row["verdict"] in (GAINS, LOSES) else ""
+    size = f" {signed(row['value'])}{star}" if row["verdict"] in (GAINS, LOSES) else ""
     alone = " (one seed)" if row["seeds"] == 1 < len(comparison.seeds) else ""
     return f"{name}{size}{alone}"
 
@@ -143,13 +143,13 @@ def extension_line(comparison: Comparison) -> str:
         still = sum(abs(value) < NEGLIGIBLE for value in values.values())
         largest = max(rivals, key=lambda extension: abs(values[extension]))
         small = f"; {still} of {len(values)} make one of less than {NEGLIGIBLE:g}" if still else ""
-        effect = f"{name} + {largest} ({signed(-values[largest], 2)})"
+        effect = f"{name} + {largest} ({signed(-values[largest])})"
         largest_text = f"{effect} makes the largest difference at {comparison.at(end)}"
         return f"Of {plural(len(values), 'extension')}, {largest_text}{small}."
     best = max(rivals, key=values.__getitem__)
     verdicts = [changes["verdict"].get((name, extension, end)) for extension in rivals]
     first = f"Of {plural(len(rivals), 'extension')} of {name}, {best} does best at {comparison.at(end)}"
-    return f"{first} (gain {signed(values[best], 2)}); {verdicts.count(GAINS)} of {len(rivals)} gain there."
+    return f"{first} (gain {signed(values[best])}); {verdicts.count(GAINS)} of {len(rivals)} gain there."
 
 
 def limit_line(comparison: Comparison) -> str:
