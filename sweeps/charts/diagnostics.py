@@ -76,11 +76,11 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
     """Draw shares of attention by distance, with a line where unseen distances begin."""
     every, starts = np.array(variant.profile), [0, *variant.ends]  # (lengths, layers, H, bins)
     starts = [start for start in starts if start <= max(variant.farthest[place])]
-    unseen = [{"tokens": start} for start in starts if start > max(diagnosis.farthest)]
+    past = [{"tokens": start} for start in starts if start > max(diagnosis.farthest)]
     scale = {"range": SHADES, "type": "sqrt", "domain": [0, float(every.max())]}
-    look = {"width": 10 * len(starts) + 70, "x": "tokens back", "scale": scale, "unseen": unseen[:1]}
+    look = {"width": 10 * len(starts) + 70, "x": "tokens back", "scale": scale, "unseen": past[:1]}
     look |= {
-        "legend": LEGEND if unseen else None,
+        "legend": LEGEND if past else None,
         "ticks": [n for n in starts if n & (n - 1) == 0 and n != 2],
     }
     title = f"Attention by distance at length {variant.lengths[place]:,}"

@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 from sweeps.charts import KINDS
+from sweeps.charts.diagnostics import head_figure
 from sweeps.drawing.figure import DARK, LIGHT, Figure, Spec, note_missing, static_spec
 from sweeps.drawing.lines import COLUMNS, GAP, OPTIONAL, Axes, curve_rows, limits, line_panels, name_rows
 from sweeps.report.page import TEXTS
+from train.diagnostics.records import Diagnosis, Heads
 
 AXES = Axes("Loss", "python", "length", "loss", 64)
 LENGTHS = [64, 128, 256, 512]
@@ -104,3 +106,12 @@ def test_bands_are_inside_the_axis_and_zero_in_that_of_a_difference() -> None:
     assert high > 7
     low, high = limits(table(line("m", 0.2, 0.3, 0.4, 0.5)), True, False)
     assert low < 0 < 0.5 < high
+
+
+def test_of_many_heads_the_first_of_every_layer_has_a_label() -> None:
+    share, farthest, ends = [[0.5] * 8] * 6, [[63] * 6, [127] * 6], [2**n for n in range(8)]
+    profile = [[[[1 / 8] * 8] * 8] * 6] * 2
+    variant = Heads("none", [64, 128], farthest, ends, [share] * 2, [share] * 2, [[0.5] * 6] * 2, profile)
+    chart = head_figure(Diagnosis("run", "python", 64, 8, 16, [63] * 6, [variant], []), variant)
+    drawn = re.findall(r">(\d\.\d)</text>", Figure("heads", {"heads": chart}).svg())
+    assert drawn == [f"{layer}.1" for layer in range(1, 7)] * 3
