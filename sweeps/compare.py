@@ -183,8 +183,11 @@ def all_pairs(comparison: Comparison) -> dict[str, object]:
 
 
 def main() -> None:
+    if not (words := sys.argv[1:]):
+        print(__doc__)
+        return
     width = None if sys.stdout.isatty() else WIDE
-    for part in compare(sys.argv[1:]):
+    for part in compare(words):
         Console(highlight=False, width=width).print(part)
 
 

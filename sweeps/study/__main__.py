@@ -50,7 +50,10 @@ COMMANDS: dict[str, tuple[int, int, Command]] = {  # with the fewest and the mos
 
 
 def main() -> None:
-    name, *words = sys.argv[1:] or [""]
+    if not sys.argv[1:]:
+        print(__doc__)
+        return
+    name, *words = sys.argv[1:]
     folders = [Path(word) for word in words if "=" not in word]
     if name not in COMMANDS:
         raise UsageError(f"Write: python -m sweeps.study {' | '.join(COMMANDS)}, then a folder or several.")
