@@ -84,12 +84,11 @@ def first_line(table: Table) -> str:
 def advice(row: pd.Series) -> str:
     """Return what to use at a length, in words."""
     name = "no extension" if row.name == "none" else str(row.name)
+    gain = with_interval(row)
     if row["verdict"] == GAINS:
-        return f"use {name}, gain {with_interval(row)}"
+        return f"use {name}, gain {gain}"
     verdict = "loses" if row["verdict"] == LOSES else "gains nothing for certain"
-    return (
-        f"even the best ({name}, {with_interval(row)}) {verdict}, so keep to {row['over'].partition(' ')[0]}"
-    )
+    return f"even the best ({name}, {gain}) {verdict}, so keep to {row['over'].partition(' ')[0]}"
 
 
 def length_table(table: Table) -> str:

@@ -27,7 +27,8 @@ UNITS = {
     "margin": "margin, nats",
 }
 SHARES = ("accuracy", "exact_match")  # from 0 to 1
-*_, TEMPERATURE = CONTROLS = ("crop", "window", "temperature")
+TEMPERATURE = "temperature"
+CONTROLS = ("crop", "window", TEMPERATURE)
 REFERENCES = ("rope", "nope")
 TOGETHER = 10  # methods in one panel; more are split by family
 

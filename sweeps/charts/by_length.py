@@ -21,8 +21,7 @@ SHAPE = "where the loss rises past the training length, positions fail; where it
 
 def by_length(comparison: Comparison) -> dict[str, Spec]:
     """Return every metric under every protocol; first the loss under sliding, which has no early tokens."""
-    pairs = [pair for pair in comparison.table.measured if not is_partial(pair[0])]
-    pairs = [pair for pair in pairs if not pair[0].startswith(DEPTH)]
+    pairs = [p for p in comparison.table.measured if not is_partial(p[0]) and not p[0].startswith(DEPTH)]
     pairs.sort(key=lambda p: (p != ("sliding", "loss"), p != comparison.main, p[1] in COSTS))
     return {view: chart for pair in pairs for view, chart in views(comparison, *pair)}
 

@@ -60,16 +60,15 @@ def head_figure(diagnosis: Diagnosis, variant: Heads) -> Spec:
     sequences = f"the last {diagnosis.queries} queries of {diagnosis.sequences} held-out sequences"
     scale = {"range": SHADES, "domain": [0, 1]}
     look = {"width": 190, "x": "evaluated length", "scale": scale, "legend": LEGEND}
-    above = [
-        heat("Entropy of attention, share of its maximum", np.array(variant.entropy), variant.lengths, look)
-    ]
-    above += [profile(diagnosis, variant, variant.lengths.index(diagnosis.trained_length))]
-    above += [profile(diagnosis, variant, len(variant.lengths) - 1), unseen(variant)]
+    entropy, title = np.array(variant.entropy), "Entropy of attention, share of its maximum"
+    places = variant.lengths.index(diagnosis.trained_length), len(variant.lengths) - 1
+    above = [heat(title, entropy, variant.lengths, look)]
+    above += [*(profile(diagnosis, variant, place) for place in places), unseen(variant)]
     apart = {"scale": dict.fromkeys(("color", "opacity"), "independent")}
     rows = [combine(above, "concat", columns=4, spacing=24, resolve=apart) | place_beside(0, 330)]
     note = f"{diagnosis.data}, trained at length {diagnosis.trained_length:,}; {sequences}"
-    title = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
-    return combine(rows, "vconcat", title=title, spacing=24)
+    heads = {"text": f"What the heads of {diagnosis.run} do{under}", "subtitle": note}
+    return combine(rows, "vconcat", title=heads, spacing=24)
 
 
 def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
@@ -79,10 +78,8 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
     past = [{"tokens": start} for start in starts if start > max(diagnosis.farthest)]
     scale = {"range": SHADES, "type": "sqrt", "domain": [0, float(every.max())]}
     look = {"width": 10 * len(starts) + 70, "x": "tokens back", "scale": scale, "unseen": past[:1]}
-    look |= {
-        "legend": LEGEND if past else None,
-        "ticks": [n for n in starts if n & (n - 1) == 0 and n != 2],
-    }
+    powers = [n for n in starts if n & (n - 1) == 0 and n != 2]
+    look |= {"legend": LEGEND if past else None, "ticks": powers}
     title = f"Attention by distance at length {variant.lengths[place]:,}"
     return heat(title, np.moveaxis(every[place], -1, 0)[: len(starts)], starts, look)
 
@@ -90,15 +87,12 @@ def profile(diagnosis: Diagnosis, variant: Heads, place: int) -> Spec:
 def heat(title: str, values: NDArray[np.float64], tokens: Sequence[int], look: Spec) -> Spec:
     """Draw one row for each head, from values (columns, layers, H)."""
     heads = [f"{layer + 1}.{head + 1}" for layer, head in np.ndindex(values.shape[1:])]
-    table = pd.DataFrame(
-        values.reshape(len(tokens), -1), pd.Index(tokens, name="tokens"), heads
-    ).reset_index()
+    shares = pd.DataFrame(values.reshape(len(tokens), -1), pd.Index(tokens, name="tokens"), heads)
+    table = shares.reset_index().melt("tokens", var_name="head", value_name="share")
     first = heads[:: values.shape[2]]
     usual = {"ticks": [*tokens], "heads": heads if len(heads) <= LABELLED else first, "unseen": []}
     usual |= {"layers": [{"head": head} for head in first[1:]], "height": heads_height(len(heads))}
-    return add_title(
-        title, panel(HEAT, **usual | look), table.melt("tokens", var_name="head", value_name="share")
-    )
+    return add_title(title, panel(HEAT, **usual | look), table)
 
 
 def unseen(variant: Heads) -> Spec:

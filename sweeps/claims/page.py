@@ -44,8 +44,11 @@ def claims_json(judgements: Judgements) -> str:
 
 def trial_record(trial: Trial) -> dict[str, object]:
     """Return a setting, with the value, the interval and the corrected p-value of each part."""
-    keys = ("p", "value", "low", "high", "smallest")
-    parts = [{"part": m.part.text} | {key: round(getattr(m, key), 4) for key in keys} for m in trial.parts]
+    parts = []
+    for m in trial.parts:
+        ends = {key: float(getattr(m.found, key)) for key in ("value", "low", "high")}
+        numbers = {"p": m.p, **ends, "smallest": m.smallest}
+        parts.append({"part": m.part.text} | {key: round(number, 4) for key, number in numbers.items()})
     return {"setting": trial.setting, "seeds": trial.seeds, "verdict": trial.verdict, "parts": parts}
 
 
@@ -79,7 +82,7 @@ def verdict_text(judgement: Judgement) -> str:
 
 def measured_text(part: Measurement) -> str:
     """Return a value with its interval and its seeds."""
-    return f"{with_interval(part)}, {plural(part.seeds, 'seed')}"
+    return f"{with_interval(part.found)}, {plural(part.seeds, 'seed')}"
 
 
 def answer(question: Question, judgements: Judgements, settings: Sequence[Setting]) -> str:

@@ -37,34 +37,22 @@ class Measurement:
     """A part of a claim, measured in a setting."""
 
     part: Inequality
-    distance: Interval  # of the sum of its terms from its bound
-    p: float  # that the distance is zero, two-sided; of a trial, corrected
+    found: Interval  # of the sum of its terms
+    p: float  # that the sum is the bound, two-sided; of a trial, corrected
     comparisons: int = 1  # that p is corrected for
 
     @property
-    def value(self) -> float:
-        return float(self.distance.value) + self.part.bound
-
-    @property
-    def low(self) -> float:
-        return float(self.distance.low) + self.part.bound
-
-    @property
-    def high(self) -> float:
-        return float(self.distance.high) + self.part.bound
-
-    @property
     def seeds(self) -> int:
-        return int(self.distance.seeds)
+        return int(self.found.seeds)
 
     @property
     def smallest(self) -> float:
         """Return the difference from the bound that 80 % of repetitions would show."""
-        return float(smallest_difference(self.distance, self.seeds, self.comparisons))
+        return float(smallest_difference(self.found, self.seeds, self.comparisons))
 
     @property
     def is_against(self) -> bool:
-        return (self.distance.value < 0) != self.part.is_below
+        return bool(self.found.value < self.part.bound) != self.part.is_below
 
 
 @dataclass(frozen=True)
@@ -164,5 +152,6 @@ def measure(part: Inequality, setting: Setting) -> Measurement | None:
         return None
     values, windows = sample
     sums = np.tensordot(list(part.terms.values()), values, 1)  # (S, D)
-    distance = interval(sums - part.bound, windows)
-    return Measurement(part, distance, float(distance.p))
+    found = interval(sums - part.bound, windows)
+    ends = {name: getattr(found, name) + part.bound for name in ("value", "low", "high")}
+    return Measurement(part, replace(found, **ends), float(found.p))
