@@ -27,7 +27,7 @@ from sweeps.statistics import SIGNIFICANT, comparable_p, estimate, holm, interva
 from sweeps.table import HIGHER_IS_BETTER, Table, variant_name
 from train.results.rows import ANSWERS
 
-USAGE = "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep."
+USAGE = "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep. Write an option once."
 OPTIONS = {"at": "", "in": "outputs/sweeps/encodings", "metric": "loss", "protocol": ""}
 WIDE = 200  # characters of a line in a file, which has no width of its own
 OF_TEXT = ("loss", "bits_per_byte")  # metrics; the others are of answers
@@ -92,7 +92,7 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     """Return the table and the sentence of a comparison."""
     names = [word for word in arguments if "=" not in word]
     given = dict(word.split("=", 1) for word in arguments if "=" in word)
-    if len(names) != 2 or given.keys() - OPTIONS.keys():
+    if len(names) != 2 or given.keys() - OPTIONS.keys() or len(given) + 2 < len(arguments):
         raise UsageError(USAGE)
     options = OPTIONS | given
     options["protocol"] = options["protocol"] or ("same_tokens" if options["metric"] in OF_TEXT else ANSWERS)

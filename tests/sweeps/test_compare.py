@@ -99,6 +99,7 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -
         (("alibi", "rope", "at=3x", f"in={folder}"), "They share no scores at 3x; they share: 1x, 2x"),
         (("alibi", "rope", "at=far", f"in={folder}"), "at=far is no length"),
         (("alibi",), "Write: yardstick compare"),
+        (("alibi", "rope", "at=8x", "at=4x", f"in={folder}"), "Write an option once"),
         (("alibi", "rope", "metric=tokens_per_second", f"in={folder}"), "have no tokens_per_second by"),
         ((folder, short), "differ in held-out text, training length"),
     ):
