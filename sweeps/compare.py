@@ -21,13 +21,16 @@ from conf.errors import UsageError
 from sweeps import command
 from sweeps.comparison import Comparison, find_method, plain_value, unit
 from sweeps.numbers import list_text, number, plural, signed, times, with_interval
-from sweeps.read_tables import read_tables
+from sweeps.read_tables import SEEDS_ONLY, read_tables
 from sweeps.results import load_readable
-from sweeps.statistics import SIGNIFICANT, comparable_p, estimate, holm, interval
+from sweeps.statistics import FEWEST_DOCUMENTS, SIGNIFICANT, comparable_p, estimate, holm, interval
 from sweeps.table import HIGHER_IS_BETTER, Table, variant_name
 from train.results.rows import ANSWERS
 
-USAGE = "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep. Write an option once."
+USAGE = (
+    "Write: yardstick compare alibi rope at=8x, or two folders; in= names the folder of a sweep. "
+    "Write an option once."
+)
 OPTIONS = {"at": "", "in": "outputs/sweeps/encodings", "metric": "loss", "protocol": ""}
 WIDE = 200  # characters of a line in a file, which has no width of its own
 OF_TEXT = ("loss", "bits_per_byte")  # metrics; the others are of answers
@@ -36,7 +39,8 @@ OF_TEXT = ("loss", "bits_per_byte")  # metrics; the others are of answers
 def read_side(text: str, options: dict[str, str]) -> tuple[Table, dict[str, pd.DataFrame]]:
     """Return what an argument names: a folder, or a method of the sweep in=, such as rope or rope+yarn. These
     are its table, and the scores of its methods by length, seed (rows) and document."""
-    is_folder = Path(text).is_dir()
+    if not (is_folder := Path(text).is_dir()) and "/" in text:
+        raise UsageError(f"There is no folder {text}.")
     folder = Path(text if is_folder else options["in"])
     place = options["protocol"], options["metric"]
     tables = [t for t in read_tables(load_readable(folder)) if t.has(*place)]
@@ -76,6 +80,7 @@ def paired_difference(first: pd.DataFrame, other: pd.DataFrame, windows: pd.Seri
     Both have scores by length, seed (rows) and document (columns). What only one of them has does not count.
     """
     difference = (first - other).dropna(axis=1, how="all").dropna()
+    difference = difference[difference.columns.intersection(windows.index.union([-1]))]
     if difference.empty:
         raise UsageError("They have no seed, no length or no documents in common: evaluate the same ones.")
     weights = windows.reindex(difference.columns).fillna(1.0)
@@ -101,12 +106,15 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
         lack = "held-out text, training length or longest length, so their scores are of other tokens"
         raise UsageError(f"They differ in {lack}.")
     windows, trained = tables[0].windows, tables[0].trained
+    windows = windows[windows == tables[1].windows.reindex(windows.index)]
     every = {name: paired_difference(first, other, windows) for name, first, other in pairs(*samples)}
     if not every:
         raise UsageError(f"{names[0]} and {names[1]} have no method in common.")
     found = at_lengths(pd.concat(every, names=["pair"]), options["at"], trained)
     if len(every) > 1:
         found["p"] = comparable_p(found).groupby(found.index.get_level_values("length")).transform(holm)
+    notes = {note for table in tables for note in table.notes if note.endswith(SEEDS_ONLY)}
+    lost = "".join(f"\n{note}" for note in sorted(notes))
     heads = ["length", *names, "difference [95 %]", "p (Holm)" if len(every) > 1 else "p", "by seed"]
     columns = [Column("pair"), *(Column(head, justify="right") for head in heads)]
     grid = Grid(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
@@ -118,8 +126,8 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     if len(every) > 1:
         better = found["p"] < SIGNIFICANT
         counted = f"{int(better.sum())} of {plural(len(found), 'line')} are separable from zero"
-        return grid, f"{scope_of(options)}. {counted}."
-    return grid, conclusion(found.iloc[-1], names, options)
+        return grid, f"{scope_of(options, found.iloc[-1])}. {counted}.{lost}"
+    return grid, conclusion(found.iloc[-1], names, options) + lost
 
 
 def at_lengths(found: pd.DataFrame, at: str, trained: int) -> pd.DataFrame:
@@ -137,14 +145,16 @@ def at_lengths(found: pd.DataFrame, at: str, trained: int) -> pd.DataFrame:
     return found[found.index.get_level_values("length") == length]
 
 
-def scope_of(options: dict[str, str]) -> str:
-    """Return what was compared."""
-    return f"{unit(options['metric'])}, under {options['protocol']}; paired over shared seeds and documents"
+def scope_of(options: dict[str, str], row: "pd.Series[Any]") -> str:
+    """Return what was compared, and what its interval is over."""
+    is_enough = {"seeds": row["seeds"] > 1, "documents": row["documents"] >= FEWEST_DOCUMENTS}
+    over = " and ".join(name for name, enough in is_enough.items() if enough) or "one score"
+    return f"{unit(options['metric'])}, under {options['protocol']}; paired over {over}"
 
 
 def conclusion(row: "pd.Series[Any]", names: Sequence[str], options: dict[str, str]) -> str:
     """Return what one comparison shows."""
-    scope = scope_of(options)
+    scope = scope_of(options, row)
     if not pd.notna(row["p"]):
         return f"{scope}. There is no interval: it needs two seeds or five documents."
     is_first = (row["value"] < 0) != (options["metric"] in HIGHER_IS_BETTER)

@@ -47,7 +47,8 @@ def paired_gains(
     losses by method, extension, length and seed, and the controls' by method, length and seed. A document
     counts by its windows."""
     if any(len(sample) and not sample.columns.equals(everything.columns) for sample in controls.values()):
-        everything, controls = mean(everything), {name: mean(sample) for name, sample in controls.items()}
+        everything = document_mean(everything, windows)
+        controls = {name: document_mean(sample, windows) for name, sample in controls.items()}
     whole, plain = sign * everything.to_numpy(), everything.index.droplevel("extension")
     limited = {name: sign * sample.reindex(plain).to_numpy() for name, sample in controls.items()}
     is_scored = {name: np.isfinite(values).all(axis=1) for name, values in limited.items()}
@@ -94,9 +95,10 @@ def method_gains(table: Table, among: Collection[str] = (*FAIR_CONTROLS,)) -> pd
     return judged_gains(samples, table.windows).assign(over=over)
 
 
-def mean(sample: pd.DataFrame) -> pd.DataFrame:
-    """Return a sample of one column, the mean over documents."""
-    return sample.mean(axis=1, skipna=False).to_frame(-1)
+def document_mean(sample: pd.DataFrame, windows: pd.Series | None) -> pd.DataFrame:
+    """Return a sample of one column, the mean over documents. A document counts by its windows."""
+    weights = windows.reindex(sample.columns) if windows is not None and sample.shape[1] > 1 else 1.0
+    return (sample * weights).sum(axis=1, skipna=False).div(np.sum(weights)).to_frame(-1)
 
 
 def over_words(gains: pd.DataFrame) -> str:

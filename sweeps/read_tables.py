@@ -18,6 +18,7 @@ from train.results.gain import FAIR_CONTROLS
 from train.results.protocols import is_partial
 from train.results.rows import ANSWERS, DEPTH, ONCE
 
+SEEDS_ONLY = "intervals are over seeds only."  # ends the note on scores of documents that are lost
 Variants = dict[str, tuple[str, str]]  # an extension in the rows of a run -> method, extension
 
 
@@ -107,7 +108,7 @@ def windows_of(runs: Sequence[FinishedRun], notes: list[str]) -> pd.Series:
     numbers = [document_numbers(run) for run in runs]
     for run, documents in zip(runs, numbers, strict=True):
         if not len(documents) or not np.array_equal(documents, numbers[0]):
-            notes.append(f"{run.folder.name} was scored on different windows: intervals are over seeds only.")
+            notes.append(f"{run.folder.name} was scored on different windows: {SEEDS_ONLY}")
             return pd.Series(dtype=float)
     return pd.Series(numbers[0]).value_counts().sort_index().astype(float)
 
@@ -142,7 +143,7 @@ def leave_out_disagreeing_scores(table: Table) -> Table:
         is_part = is_partial(protocol) or protocol.startswith(DEPTH) or protocol == ONCE
         if not is_part and (metric == "loss" or (protocol == ANSWERS and metric not in COSTS)):
             trouble = f"{metric} per document is missing, or disagrees with the rows of a run"
-            notes.append(f"{protocol}: {trouble}: intervals are over seeds only.")
+            notes.append(f"{protocol}: {trouble}: {SEEDS_ONLY}")
     pairs = table.scores.index.droplevel(["method", "extension", "length", "seed"])
     return replace(table, scores=table.scores[pairs.isin(found.index[found])], notes=notes)
 

@@ -16,7 +16,7 @@ import pandas as pd
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.drawing.lines import COLUMNS, limits
-from sweeps.gain import mean
+from sweeps.gain import document_mean
 from sweeps.numbers import signed, times
 from sweeps.statistics import estimate
 from sweeps.table import Table, rows_where
@@ -60,7 +60,7 @@ def decompose(table: Table) -> pd.DataFrame:
     if same.empty or slide.empty or table.is_answers:
         return pd.DataFrame()
     if not same.columns.equals(slide.columns):
-        same, slide = mean(same), mean(slide)
+        same, slide = (document_mean(sample, table.windows) for sample in (same, slide))
 
     def losses(sample: pd.DataFrame, extension: str, index: pd.Index) -> pd.DataFrame:
         """Return losses by method and seed at each place of `index`, or at the training length."""

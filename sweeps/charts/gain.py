@@ -5,7 +5,7 @@ import pandas as pd
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.gain import VERDICTS
-from sweeps.numbers import between, signed, times
+from sweeps.numbers import between, plural, signed, times
 from sweeps.study.copying import copying_gains, share_of
 
 PANEL = """
@@ -74,15 +74,17 @@ def gain_panels(
     alone = comparison.source(comparison.names[0])  # the runs of a single method, under any extension
     table["verdict"] = table["verdict"].replace("", VERDICTS[-1])
     table["_tooltip"] = [
-        f"{row.method}  {signed(row.value)}\n{comparison.unit}, 95 % interval{between(row.low, row.high)}\n"
+        f"{row.method}  {signed(row.value)}, {plural(int(row.seeds), 'seed')}\n"
+        f"{comparison.unit}, 95 % interval{between(row.low, row.high)}\n"
         f"{row.verdict}; over {row.over}\n{comparison.source(row.method) or alone}"
         for row in table.itertuples()
     ]
+    over = comparison.table.over or "nothing"
+    over += " (one seed: documents alone)" * ("seeds and" in over and bool((table["seeds"] == 1).any()))
     table = table[["context", "method", "verdict", "value", "low", "high", "over", "_tooltip"]]
     names = [name for name in order if name in set(table["method"])]
     title_below = f"← loses · {comparison.unit} (symlog) · gains →"
     chart = panel(PANEL, names=names, verdicts=[*VERDICTS], title=title_below)
-    over = comparison.table.over or "nothing"
     axis = "the axis is linear within ±0.05, then logarithmic"
     note = f"{comparison.title}; 95 % intervals over {over}; {axis}"
     columns = 2 if len(panels) == 4 else 3

@@ -70,14 +70,20 @@ def result_text(judgement: Judgement) -> str:
 
 
 def verdict_text(judgement: Judgement) -> str:
-    """Return the verdict with the number of settings; for an undecided claim, what the rows can see."""
-    text = f"**{judgement.verdict}**"
+    """Return the verdict with the number of settings; for an undecided claim, what the rows can see; of a
+    claim that is not reproduced, how many of its inequalities hold."""
+    parts = []
     if judgement.verdict == Verdict.UNDECIDED and judgement.trial:
-        paper = "" if judgement.needs is None else f", the paper's is {judgement.needs:.3f}"
-        return f"{text}: the rows can see {judgement.trial.deciding.smallest:.3f}{paper}"
+        parts.append(f"the rows can see {judgement.trial.deciding.smallest:.3f}")
+        if judgement.needs is not None:
+            outside = ", outside this interval" * judgement.is_outside
+            parts.append(f"the paper's is {judgement.needs:.3f}{outside}")
+    elif judgement.verdict == Verdict.NOT_REPRODUCED and judgement.trial and len(judgement.trial.parts) > 1:
+        parts.append(f"{judgement.trial.kept} of {len(judgement.trial.parts)} inequalities hold")
     counts = Counter(trial.verdict for trial in judgement.trials)
-    several = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items())
-    return f"{text}: {several}" if counts.total() > 1 else text
+    if counts.total() > 1 and judgement.verdict != Verdict.UNDECIDED:
+        parts += [f"{verdict} in {count}" for verdict, count in counts.items()]
+    return ": ".join(filter(None, (f"**{judgement.verdict}**", ", ".join(parts))))
 
 
 def measured_text(part: Measurement) -> str:
@@ -96,6 +102,6 @@ def answer(question: Question, judgements: Judgements, settings: Sequence[Settin
         every = [(measured, s.name) for s in settings if (measured := measure(part, s))]
         found = [(measured, name) for measured, name in every if measured.seeds > 1]
         for measured, name in sorted(found, key=lambda pair: -pair[0].seeds)[:1]:
-            can = "can" if measured.p < SIGNIFICANT else "is not shown to"
-            sentences.append(f"{factor} {can} move it: {measured_text(measured)} ({name})")
+            changes = "changes" if measured.p < SIGNIFICANT else "is not shown to change"
+            sentences.append(f"{factor} {changes} this: {measured_text(measured)} ({name})")
     return "; ".join(sentences) + "."

@@ -74,6 +74,11 @@ class Trial:
         return min(against, key=lambda part: part.p) if against else max(self.parts, key=lambda part: part.p)
 
     @property
+    def kept(self) -> int:
+        """Return the number of parts that hold significantly."""
+        return sum(part.p < SIGNIFICANT and not part.is_against for part in self.parts)
+
+    @property
     def verdict(self) -> Verdict:
         if self.weakest.p >= SIGNIFICANT:
             return Verdict.UNDECIDED
@@ -108,6 +113,14 @@ class Judgement:
         if effect is None or self.trial is None or self.trial.deciding.part != first:
             return None
         return abs(effect - first.bound)
+
+    @property
+    def is_outside(self) -> bool:
+        """Return whether the published effect is known and not in the interval that is quoted."""
+        if self.needs is None or self.trial is None or self.claim.effect is None:
+            return False
+        found = self.trial.deciding.found
+        return not found.low <= self.claim.effect <= found.high
 
 
 def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:

@@ -110,7 +110,7 @@ def goal_row(evidence: Evidence, multiple: int) -> list[str]:
         gain_text(gain),
         tied_text(best.tied),
         cheapest(candidates) if is_decided else "the rows cannot choose",
-        sureness(seeds, best.worse, best.others - len(best.untested)),
+        sureness(seeds, 1 + len(best.tied), 1 + best.others - len(best.untested)),
     ]  # fmt: skip
 
 
@@ -131,11 +131,12 @@ def cheapest(methods: list[str]) -> str:
     return f"{code(best)}, {step_cost(best)}" if best else MISSING
 
 
-def sureness(seeds: int, worse: int, others: int) -> str:
-    """Return in words how sure it is that a method is the best of a setting."""
+def sureness(seeds: int, candidates: int, methods: int) -> str:
+    """Return in words among how many methods of a setting the best one is, with 95 % confidence."""
+    among = f"the best is one of {candidates} of {methods}"
     if seeds == 1:
-        return f"one seed: a hint; {plural(worse, 'rival')} of {others} are worse on these documents"
-    return f"{plural(seeds, 'seed')}; worse with 95 % confidence: {worse} of {others} rivals"
+        return f"one seed: a hint; on these documents {among}"
+    return f"{plural(seeds, 'seed')}; with 95 % confidence {among}"
 
 
 def step_times(name: str) -> pd.Series:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sweeps.gain import GAINS, gain_samples, method_gains
+from sweeps.gain import GAINS, document_mean, gain_samples, method_gains
 from sweeps.numbers import MISSING, number, to_markdown
 from sweeps.study.gains import read_table_of, shared_controls
 from sweeps.study.options import StudyOptions
@@ -46,8 +46,9 @@ def agreement(table: Table, last: Table, multiple: int) -> list[str]:
     gainers = {name for name in shared if verdicts.get((name, "none", multiple * last.trained)) == GAINS}
     seeds = gains[0].index.unique("seed")
     alone = [gains[0].xs(seed, level="seed", drop_level=False) for seed in seeds if len(seeds) > 1]
-    by_seed = [number(tau(part, gains[1], shared), 2) for part in alone]
-    every, among = (number(tau(gains[0], gains[1], methods), 2) for methods in (shared, gainers))
+    windows = table.windows, last.windows
+    by_seed = [number(tau((part, gains[1]), windows, shared), 2) for part in alone]
+    every, among = (number(tau(gains, windows, methods), 2) for methods in (shared, gainers))
     cells = [
         " and ".join(controls),
         str(len(shared)),
@@ -56,19 +57,21 @@ def agreement(table: Table, last: Table, multiple: int) -> list[str]:
         str(len(gainers)),
         among,
     ]
-    return [*cells, number(tau(losses[0], losses[1], shared), 2)]
+    return [*cells, number(tau(losses, windows, shared), 2)]
 
 
-def tau(first: pd.DataFrame, other: pd.DataFrame, methods: set[str]) -> float | None:
-    """Return Kendall's tau-b of the means over seeds, on documents apart; None with too few methods."""
+def tau(samples: Sequence[pd.DataFrame], windows: Sequence[pd.Series], methods: set[str]) -> float | None:
+    """Return Kendall's tau-b of the means over seeds of two samples, on documents apart; None with too few
+    methods. A document counts by its windows."""
     from scipy.stats import kendalltau
 
     found = []
     for half in range(2):
         values = []
-        for sample, place in ((first, half), (other, 1 - half)):
+        for sample, weights, place in zip(samples, windows, (half, 1 - half), strict=True):
             documents = sample.columns[sample.columns % 2 == place] if sample.shape[1] > 1 else sample.columns
-            values.append(sample[documents].mean(axis=1).groupby(level="method").mean().dropna())
+            means = document_mean(sample[documents], weights)[-1]
+            values.append(means.groupby(level="method").mean().dropna())
         common = [name for name in sorted(methods) if all(name in part.index for part in values)]
         if len(common) < FEWEST:
             return None

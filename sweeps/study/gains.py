@@ -39,10 +39,14 @@ def gain_table(folders: Sequence[Path], options: StudyOptions) -> str:
     lengths, losses = sorted(found.index.unique("length")), comparison.means
     rows = []
     for name in largest_first(rows_where(found, length=comparison.halfway), variants(comparison)):
-        home = losses.loc[(*name, trained)]
         cells = [gain_cell(found, (*name, length)) for length in lengths]
-        label = f"`{variant_name(*name)}`"
-        rows.append([label, str(int(home["seeds"])), number(home["value"]), *cells])
+        home, known = (
+            losses["value"].get((*name, trained)),
+            rows_where(found, method=name[0], extension=name[1]),
+        )
+        seeds = sorted({*known["seeds"].astype(int), *losses["seeds"].loc[name].astype(int)} - {0})
+        counts = " to ".join(str(count) for count in dict.fromkeys((seeds[0], seeds[-1])))
+        rows.append([f"`{variant_name(*name)}`", counts, number(home), *cells])
     heads = ["method", "seeds", f"loss at {trained}", *(times(int(n), trained) for n in lengths)]
     return f"{to_markdown(heads, rows)}\n\nOver {over_words(found)}."
 
@@ -58,20 +62,23 @@ def variants(comparison: Comparison) -> list[tuple[str, str]]:
 
 def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     """Return the gain after each number of training tokens, for methods in several tables; of two tables with
-    the same targets also the difference, the second minus the first."""
+    the same targets also the difference, the second minus the first. Tables of one text are compared on the
+    documents that all have."""
     by_tokens = sorted((table.runs[0].trained_tokens or 0, n) for n, table in enumerate(tables))
     tables = [tables[n] for _, n in by_tokens]
     shared = shared_controls(tables)
     every = [gain_samples(table, shared)[0] for table in tables]
     seeds = set.intersection(*({*sample.index.unique("seed")} for sample in every))
-    documents = [n for n in every[0].columns if all(n in sample.columns for sample in every)]
-    if not seeds or not documents:
+    if is_one_text := len({(table.data, table.held_out) for table in tables}) == 1:
+        documents = [n for n in every[0].columns if all(n in sample.columns for sample in every)]
+        every = [sample[documents] for sample in every]
+    if not seeds or every[0].empty:
         raise UsageError("The folders have no seed or no documents in common: evaluate the same runs.")
     samples, columns = [], {}
     lengths = {table.trained for table in tables}
     for (trained_tokens, _), table, sample in zip(by_tokens, tables, every, strict=True):
         chosen = f"extension == 'none' and length == {multiple * table.trained} and seed in @seeds"
-        part = sample[documents].query(chosen)
+        part = sample.query(chosen)
         if part.empty:
             raise UsageError(f"No method was scored at {multiple} times the training length.")
         at = f" at length {table.trained}" * (len(lengths) > 1)
@@ -87,8 +94,8 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
         for name in largest_first(list(columns.values())[len(tables) - 1], names)
         if sum(name in part.index for part in columns.values()) > 1
     ]
-    scope = f"Over {control_names(shared)}, on the {len(documents)} documents that all folders have."
-    return f"{to_markdown(['method', *columns], rows)}\n\n{scope}"
+    shown = f"the {every[0].shape[1]} documents that all folders have" if is_one_text else "different text"
+    return f"{to_markdown(['method', *columns], rows)}\n\nOver {control_names(shared)}, on {shown}."
 
 
 def shared_controls(tables: Sequence[Table]) -> list[str]:

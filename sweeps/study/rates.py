@@ -16,9 +16,10 @@ from sweeps.gain import gain_samples, judged_gains
 from sweeps.numbers import times, to_markdown
 from sweeps.read_tables import read_table
 from sweeps.runs import FinishedRun
-from sweeps.study.gains import gain_cell, largest_first, read_table_of
+from sweeps.study.gains import gain_cell, largest_first, read_table_of, shared_controls
 from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
+from train.results.gain import control_names
 
 RATE = "optimizer.learning_rate"
 
@@ -29,7 +30,8 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
     if len(by_rate) < 2:
         raise UsageError("All runs have the same learning rate: name another folder, as docs/study/rates.")
     first = next(iter(by_rate.values()))
-    chosen, samples = gains_at_best_rates(by_rate)
+    controls = shared_controls([*by_rate.values()])
+    chosen, samples = gains_at_best_rates(by_rate, controls)
     best, plain = (judged_gains(sample, first.windows).xs("none", level="extension") for sample in samples)
     lengths = sorted(best.index.unique("length"))
     heads = ["method", "best rate", "seeds", *(times(int(n), first.trained) for n in lengths)]
@@ -43,7 +45,7 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
         ]
         for name in largest_first(rows_where(best, length=lengths[0]), sorted(chosen))
     ]
-    return to_markdown(heads, rows)
+    return f"{to_markdown(heads, rows)}\n\nOver {control_names(controls)}."
 
 
 def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
@@ -55,11 +57,13 @@ def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
     return {rate: read_table(alike) for rate, alike in runs.items()}
 
 
-def gains_at_best_rates(by_rate: dict[float, Table]) -> tuple[dict[str, str], list[pd.DataFrame]]:
-    """Return the best rates of each method as text; and the gains by seed and document at these rates, and at
-    the first rate, on the same seeds and on the documents that all rates have."""
-    rates = list(by_rate)
-    samples = [gain_samples(table)[0] for table in by_rate.values()]
+def gains_at_best_rates(
+    by_rate: dict[float, Table], controls: Sequence[str]
+) -> tuple[dict[str, str], list[pd.DataFrame]]:
+    """Return the best rates of each method as text; and the gains over these controls by seed and document at
+    these rates, and at the first rate, on the same seeds and on the documents that all rates have."""
+    rates, windows = list(by_rate), next(iter(by_rate.values())).windows
+    samples = [gain_samples(table, controls)[0] for table in by_rate.values()]
     homes = [
         table.sample("same_tokens", "loss").xs(("none", table.trained), level=("extension", "length"))
         for table in by_rate.values()
@@ -72,7 +76,9 @@ def gains_at_best_rates(by_rate: dict[float, Table]) -> tuple[dict[str, str], li
         documents = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
         losses = np.stack([home.loc[name].loc[seeds, documents].mean() for home in homes])
         even = np.arange(len(documents)) % 2 == 0
-        choice = [int(losses[:, half].mean(axis=1).argmin()) for half in (~even, even)]  # for even, for odd
+        weights = windows[documents].to_numpy()
+        means = [np.average(losses[:, half], axis=1, weights=weights[half]) for half in (~even, even)]
+        choice = [int(mean.argmin()) for mean in means]  # for even, for odd
         index = parts[0].index.intersection(parts[choice[0]].index).intersection(parts[choice[1]].index)
         values = np.where(even, *(parts[n].loc[index, documents].to_numpy() for n in choice))
         best.append(pd.DataFrame(values, index, documents))

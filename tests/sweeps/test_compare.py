@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
@@ -92,6 +93,17 @@ def test_the_difference_is_that_of_the_printed_means() -> None:
     assert float(first) - float(other) == pytest.approx(-float(difference[1:]), abs=1.6e-3)
 
 
+def test_runs_of_other_windows_share_no_documents(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "both"
+    copytree(folder, place)
+    assert "paired over seeds and documents" in text("alibi", "rope", "at=8x", f"in={place}")
+    other = make_sweep(tmp_path / "other", ["rope"], 3, windows=12)
+    copytree(other, place, dirs_exist_ok=True, ignore=lambda _, names: {"sweep.json"} & {*names})
+    shown = text("alibi", "rope", "at=8x", f"in={place}")
+    assert "paired over seeds." in shown
+    assert "was scored on different windows: intervals are over seeds only." in shown
+
+
 def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -> None:
     short = make_sweep(tmp_path / "short", ["rope", "alibi"], 1, (128, 256), windows=16)
     for words, trouble in (
@@ -99,6 +111,7 @@ def test_what_cannot_be_compared_is_one_sentence(folder: Path, tmp_path: Path) -
         (("alibi", "rope", "at=3x", f"in={folder}"), "They share no scores at 3x; they share: 1x, 2x"),
         (("alibi", "rope", "at=far", f"in={folder}"), "at=far is no length"),
         (("alibi",), "Write: yardstick compare"),
+        ((folder / "rop", folder / "rope-s0"), "There is no folder"),
         (("alibi", "rope", "at=8x", "at=4x", f"in={folder}"), "Write an option once"),
         (("alibi", "rope", "metric=tokens_per_second", f"in={folder}"), "have no tokens_per_second by"),
         ((folder, short), "differ in held-out text, training length"),

@@ -1,6 +1,7 @@
 """The gain: over the better fair control, on the same targets, seeds and documents."""
 
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from sweeps.gain import gain_samples, method_gains, paired_gains
 from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
 from sweeps.table import Table
-from tests.sweeps.synthetic import make_sweep
+from tests.sweeps.synthetic import make_sweep, vouch
 from train.paths import ROOT
 from train.results.gain import gain_rows
 from train.results.rows import read_rows
@@ -103,6 +104,20 @@ def test_the_better_control_is_better_over_windows() -> None:
     everything = pd.DataFrame([[1.0, 1.0]], index)
     overs = [paired_gains(everything, frames, 1, pd.Series(n))[1].iloc[0] for n in ([1.0, 1.0], [9.0, 1.0])]
     assert overs == ["crop and window", "window and crop"]
+
+
+def test_documents_count_by_their_windows_where_only_values_are_known(
+    folder: Path, table: Table, tmp_path: Path
+) -> None:
+    copytree(folder, tmp_path / "lost")
+    for file in (tmp_path / "lost").glob("*/documents.npz"):
+        with np.load(file) as scores:
+            kept = {name: scores[name] for name in scores if "|sliding|" not in name}
+        np.savez(file, **kept)
+    vouch(tmp_path / "lost")
+    found, lost = plain(table)["value"], plain(only_table(load_sweep(tmp_path / "lost")))["value"]
+    assert table.windows.nunique() > 1
+    assert lost.to_numpy() == pytest.approx(found.to_numpy(), abs=1e-6)
 
 
 def test_a_seed_without_its_control_does_not_count(table: Table) -> None:

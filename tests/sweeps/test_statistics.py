@@ -9,7 +9,7 @@ from sweeps import statistics
 from sweeps.gain import gain_samples
 from sweeps.read_tables import only_table
 from sweeps.results import load_sweep
-from sweeps.statistics import Array, interval
+from sweeps.statistics import SIGNIFICANT, Array, holm, interval
 from train.paths import ROOT
 
 Sizes = tuple[float, float, float]  # standard deviations of seeds, of documents, of both together
@@ -77,6 +77,20 @@ def test_false_alarms_are_rare_in_a_family() -> None:
     losses = crossed(np.random.default_rng(1), (0.02, 0.1, 0.05), (500 * METHODS, 3, DOCUMENTS))
     smallest = interval(losses).p.reshape(500, METHODS).min(1)
     assert np.mean(smallest * METHODS < 0.05) <= 0.07
+
+
+@pytest.mark.parametrize("equal", [2, 5, 10])
+def test_the_true_best_is_among_those_not_separable_from_the_best(equal: int) -> None:
+    """Rows choose the best method and test it: of `equal` methods that are the best, one is meant."""
+    draw, excluded = np.random.default_rng(5), 0
+    behind = np.where(np.arange(10) < equal, 0.0, 1.0)[:, None, None]
+    for _ in range(300):
+        losses = behind + crossed(draw, (0.01, 0.05, 0.02), (10, 3, DOCUMENTS))
+        best = int(losses.mean((1, 2)).argmin())
+        others = [n for n in range(10) if n != best]
+        p = holm(pd.Series(interval(losses[others] - losses[best]).p, others))
+        excluded += best != 0 and p[0] < SIGNIFICANT
+    assert excluded / 300 <= 0.07
 
 
 def test_an_interval_is_student_s_where_one_part_is_all() -> None:

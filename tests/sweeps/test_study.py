@@ -92,6 +92,31 @@ def test_checkpoints_are_compared_on_shared_seeds_and_documents(tmp_path: Path, 
         table("gain", half, whole, "times=3")
 
 
+def test_different_text_shares_no_documents(tmp_path: Path, table: Table) -> None:
+    first, other = (
+        make_sweep(tmp_path / name, ("rope", "fox"), 2, windows=windows, controls=CONTROLS, protocols=BOTH)
+        for name, windows in (("first", 16), ("other", 12))
+    )
+    for file in other.glob("*/run.json"):
+        edit(file, lambda about: about.update(corpus_description="prose; held out: 12 documents"))
+    vouch(other)
+    text = table("gain", first, other)
+    assert "on different text" in text
+    assert "second" not in text
+    alone = cells(table("gain", first))
+    assert all(row[0] == alone[name][3] for name, row in cells(text).items()), "of all its documents"
+
+
+def test_the_seeds_of_a_line_are_those_of_its_gains(tmp_path: Path, table: Table) -> None:
+    folder = make_sweep(tmp_path, ("rope", "fox"), 3, windows=16, controls=CONTROLS, protocols=BOTH)
+    for seed in (1, 2):
+        file = folder / f"fox-s{seed}/results.jsonl"
+        write_rows(file, [row for row in read_rows(file) if row.extension not in CONTROLS])
+    vouch(folder)
+    found = cells(table("gain", folder))
+    assert (found["rope"][0], found["fox"][0]) == ("3", "1 to 3")
+
+
 def test_archives_after_equal_training_have_a_column_each(table: Table) -> None:
     """They would share one, and hide each other."""
     both = table("gain", STUDY / "headline", STUDY / "headline_natural")

@@ -1,9 +1,9 @@
 """The gain from longer context: the loss under the better fair control, minus the loss with everything.
 
-Both losses are of the same targets. A fair control shows the same trained model no more than its training
-length L, and takes nothing else away:
+Both losses are of the same targets. A fair control keeps the same trained model from distances beyond its
+training length L:
 
-    window  every layer attends through a sliding window of L
+    window  every layer attends through a sliding window of L; layers together reach further back
     crop    every target sees the last L tokens, of which at most the stride of `sliding` is missing
 
 Crop under `same_tokens` is no fair control: many of its targets see only a few tokens, and anything beats it.
