@@ -133,7 +133,9 @@ def cheapest(methods: list[str]) -> str:
 
 def sureness(seeds: int, candidates: int, methods: int) -> str:
     """Return in words among how many methods of a setting the best one is, with 95 % confidence."""
-    among = f"the best is one of {candidates} of {methods}" if candidates > 1 else f"it is the best of {methods}"
+    among = (
+        f"the best is one of {candidates} of {methods}" if candidates > 1 else f"it is the best of {methods}"
+    )
     if seeds == 1:
         return f"one seed: a hint; on these documents {among}"
     return f"{plural(seeds, 'seed')}; with 95 % confidence {among}"

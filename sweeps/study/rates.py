@@ -25,23 +25,24 @@ RATE = "optimizer.learning_rate"
 
 
 def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
-    """Return the best rate of each method and its gains there, then those at the first rate, paired."""
+    """Return the best rate of each method, its gains there, and by how much these differ from those at the
+    first rate, paired."""
     by_rate = tables_by_rate([read_table_of(folder) for folder in folders])
     if len(by_rate) < 2:
         raise UsageError("All runs have the same learning rate: name another folder, as docs/study/rates.")
     first = next(iter(by_rate.values()))
     controls = shared_controls([*by_rate.values()])
     chosen, samples = gains_at_best_rates(by_rate, controls)
-    best, plain = (judged_gains(sample, first.windows).xs("none", level="extension") for sample in samples)
+    best, changes = (judged_gains(sample, first.windows).xs("none", level="extension") for sample in samples)
     lengths = sorted(best.index.unique("length"))
     heads = ["method", "best rate", "seeds", *(times(int(n), first.trained) for n in lengths)]
-    heads += [f"{times(int(n), first.trained)}, first rate" for n in lengths]
+    heads += [f"{times(int(n), first.trained)}, best − first" for n in lengths]
     rows = [
         [
             f"`{name}`",
             chosen[name],
             f"{best['seeds'][name].max():.0f}",
-            *(gain_cell(part, (name, n)) for part in (best, plain) for n in lengths),
+            *(gain_cell(part, (name, n)) for part in (best, changes) for n in lengths),
         ]
         for name in largest_first(rows_where(best, length=lengths[0]), sorted(chosen))
     ]
@@ -60,28 +61,34 @@ def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
 def gains_at_best_rates(
     by_rate: dict[float, Table], controls: Sequence[str]
 ) -> tuple[dict[str, str], list[pd.DataFrame]]:
-    """Return the best rates of each method as text; and the gains over these controls by seed and document at
-    these rates, and at the first rate, on the same seeds and on the documents that all rates have."""
+    """Return the best rates of each method as text; and its gains over these controls by seed and document at
+    these rates, and less those at the first rate, on the same seeds and on the documents that all its rates
+    have. Raise UsageError without a method that has the first rate and another."""
     rates, windows = list(by_rate), next(iter(by_rate.values())).windows
     samples = [gain_samples(table, controls)[0] for table in by_rate.values()]
     homes = [
         table.sample("same_tokens", "loss").xs(("none", table.trained), level=("extension", "length"))
         for table in by_rate.values()
     ]
-    methods = set.intersection(*({*sample.index.unique("method")} for sample in samples))
-    best, plain, chosen = [], [], {}
-    for name in sorted(methods):
-        seeds = sorted(set.intersection(*({*home.loc[name].index} for home in homes)))
-        parts = [sample.loc[(name, "none", slice(None), slice(None)), :] for sample in samples]
+    best, changes, chosen = [], [], {}
+    for name in sorted(samples[0].index.unique("method")):
+        tried = [n for n, sample in enumerate(samples) if name in sample.index.unique("method")]
+        seeds = sorted(set.intersection(*({*homes[n].loc[name].index} for n in tried)))
+        if len(tried) < 2 or not seeds:
+            continue
+        parts = [samples[n].loc[(name, "none", slice(None), slice(None)), :] for n in tried]
         documents = [n for n in parts[0].columns if all(n in part.columns for part in parts)]
-        losses = np.stack([home.loc[name].loc[seeds, documents].mean() for home in homes])
-        even = np.arange(len(documents)) % 2 == 0
-        weights = windows[documents].to_numpy()
+        losses = np.stack([homes[n].loc[name].loc[seeds, documents].mean() for n in tried])
+        even, weights = np.arange(len(documents)) % 2 == 0, windows[documents].to_numpy()
         means = [np.average(losses[:, half], axis=1, weights=weights[half]) for half in (~even, even)]
-        choice = [int(mean.argmin()) for mean in means]  # for even, for odd
+        choice = [int(mean.argmin()) for mean in means]  # for even documents, for odd ones
         index = parts[0].index.intersection(parts[choice[0]].index).intersection(parts[choice[1]].index)
         values = np.where(even, *(parts[n].loc[index, documents].to_numpy() for n in choice))
         best.append(pd.DataFrame(values, index, documents))
-        plain.append(parts[0].loc[index, documents])
-        chosen[name] = " and ".join(f"{rates[n] / rates[0]:g}x" for n in sorted({*choice}))
-    return chosen, [pd.concat(best), pd.concat(plain)]
+        changes.append(best[-1] - parts[0].loc[index, documents])
+        chosen[name] = " and ".join(f"{rates[tried[n]] / rates[0]:g}x" for n in sorted({*choice}))
+    if not best:
+        raise UsageError(
+            "No method has the first learning rate and another: name folders that share methods."
+        )
+    return chosen, [pd.concat(best), pd.concat(changes)]
