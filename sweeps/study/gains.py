@@ -69,7 +69,7 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     shared = shared_controls(tables)
     every = [gain_samples(table, shared)[0] for table in tables]
     seeds = set.intersection(*({*sample.index.unique("seed")} for sample in every))
-    if is_one_text := len({(table.data, table.held_out) for table in tables}) == 1:
+    if is_one_text := has_one_text(tables):
         documents = [n for n in every[0].columns if all(n in sample.columns for sample in every)]
         every = [sample[documents] for sample in every]
     if not seeds or every[0].empty:
@@ -96,6 +96,11 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
     ]
     shown = f"the {every[0].shape[1]} documents that all folders have" if is_one_text else "different text"
     return f"{to_markdown(['method', *columns], rows)}\n\nOver {control_names(shared)}, on {shown}."
+
+
+def has_one_text(tables: Sequence[Table]) -> bool:
+    """Return whether the documents of all tables are of one held-out text."""
+    return len({(table.data, table.held_out) for table in tables}) == 1
 
 
 def shared_controls(tables: Sequence[Table]) -> list[str]:

@@ -16,7 +16,7 @@ from sweeps.gain import gain_samples, judged_gains
 from sweeps.numbers import times, to_markdown
 from sweeps.read_tables import read_table
 from sweeps.runs import FinishedRun
-from sweeps.study.gains import gain_cell, largest_first, read_table_of, shared_controls
+from sweeps.study.gains import gain_cell, has_one_text, largest_first, read_table_of, shared_controls
 from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where
 from train.results.gain import control_names
@@ -30,6 +30,8 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
     by_rate = tables_by_rate([read_table_of(folder) for folder in folders])
     if len(by_rate) < 2:
         raise UsageError("All runs have the same learning rate: name another folder, as docs/study/rates.")
+    if not has_one_text([*by_rate.values()]):
+        raise UsageError("The folders have different held-out text: name folders that share it.")
     first = next(iter(by_rate.values()))
     controls = shared_controls([*by_rate.values()])
     chosen, samples = gains_at_best_rates(by_rate, controls)

@@ -218,6 +218,8 @@ def test_rates_are_chosen_by_documents_that_are_not_scored(tmp_path: Path, table
     for place in folders[1].glob("rope-s*"):
         rmtree(place)
     assert cells(table("rates", *folders)).keys() == {"fox"}, "the one that has another rate"
+    with pytest.raises(ValueError, match="different held-out text"):
+        table("rates", STUDY / "natural_prose", STUDY / "natural_half_rates")
     rmtree(folders[0] / "fox-s0")
     with pytest.raises(ValueError, match="No method has the first learning rate and another"):
         table("rates", *folders)
