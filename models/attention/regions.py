@@ -21,7 +21,7 @@ FEWEST = 16  # queries that are read at once, on average
 EMPTY, STILL, GROWING, MOVING, JUMP = range(-1, 4)  # ways from a query's interval to that of the next
 
 
-class Interval(NamedTuple):
+class KeyInterval(NamedTuple):
     """The keys from `first` to before `stop` of each query, (T,) each, and the number of their rotation."""
 
     rotation: int
@@ -29,7 +29,7 @@ class Interval(NamedTuple):
     stop: Tensor
 
 
-class Run(NamedTuple):
+class QueryRun(NamedTuple):
     """Queries, all keys that any of them sees under one rotation, and how many each sees up to its last one
     (None: all)."""
 
@@ -73,12 +73,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, plan: Plan) -> Tensor:
 
 
 @cached
-def runs(plan: Plan, start: int) -> list[Run]:
+def runs(plan: Plan, start: int) -> list[QueryRun]:
     """Return what the queries from `start` on read at once."""
     return [run for interval in intervals(plan) for run in runs_of(interval, start)]
 
 
-def intervals(plan: Plan) -> Iterator[Interval]:
+def intervals(plan: Plan) -> Iterator[KeyInterval]:
     """Yield the visible keys of each region; a region has several intervals if there are sinks."""
     at, visible, regions = plan.index, plan.effect.visible, plan.effect.regions
     assert regions is not None
@@ -90,7 +90,7 @@ def intervals(plan: Plan) -> Iterator[Interval]:
     for rotation in range(len(regions.rotations) + 1):
         first = keys_beyond(plan, rotation)
         for low, high in ranges:
-            yield Interval(rotation, first.maximum(low), stop.minimum(high))
+            yield KeyInterval(rotation, first.maximum(low), stop.minimum(high))
         stop = first
 
 
@@ -106,7 +106,7 @@ def keys_beyond(plan: Plan, number: int) -> Tensor:
     return low
 
 
-def runs_of(interval: Interval, start: int) -> Iterator[Run]:
+def runs_of(interval: KeyInterval, start: int) -> Iterator[QueryRun]:
     """Yield the longest runs of queries whose intervals move alike: not at all, at their end, or as a
     whole."""
     rotation, first, stop = interval[0], interval[1][start:], interval[2][start:]
@@ -120,5 +120,5 @@ def runs_of(interval: Interval, start: int) -> Iterator[Run]:
         for row in range(begin, begin + count, size) if kind != EMPTY else ():
             keys = slice(int(first[row]), int(stop[row + size - 1]))
             seen = {MOVING: int(stop[row] - first[row]), GROWING: keys.stop - keys.start}.get(kind)
-            yield Run(rotation, slice(start + row, start + row + size), keys, seen)
+            yield QueryRun(rotation, slice(start + row, start + row + size), keys, seen)
         begin += count

@@ -32,9 +32,9 @@ class Drawn(Frequencies):
         self.target, self.seed = round(factor * length), seed
 
     def forward(self, positions: Positions, before: Before) -> Effect:
-        return super().forward(self.drawn(positions) if self.training else positions, before)
+        return super().forward(self.drawn_positions(positions) if self.training else positions, before)
 
-    def drawn(self, positions: Positions) -> Positions:
+    def drawn_positions(self, positions: Positions) -> Positions:
         """Return the positions at which it learns."""
         raise NotImplementedError
 
@@ -42,7 +42,7 @@ class Drawn(Frequencies):
 class PoSE(Drawn, PI):
     """Equation: θ_f/s; in training, positions t for t < m and t + skip from m on, with m and skip drawn."""
 
-    def drawn(self, positions: Positions) -> Positions:
+    def drawn_positions(self, positions: Positions) -> Positions:
         """Return positions (B, T): the first piece, at most half, stays; the second moves, up to the target
         length."""
         length, device = positions.length, positions.at.device

@@ -15,7 +15,7 @@ from models.extensions.yarn import YaRN
 class RandomizedYaRN(Drawn, YaRN):
     """Equation: YaRN's logit; in training, token t stands at the t-th smallest of T positions below s L."""
 
-    def drawn(self, positions: Positions) -> Positions:
+    def drawn_positions(self, positions: Positions) -> Positions:
         if positions.span > self.target:
             return positions
         hashes = order(self.target, self.seed, positions.draw, positions.at.device)

@@ -46,16 +46,16 @@ class Figure:
         """Save the first view as PNG and as SVG in a folder, which may be missing; return both files."""
         import vl_convert
 
-        drawn, files = self.svg(), [folder / f"{self.name}.png", folder / f"{self.name}.svg"]
-        write_whole(files[0], vl_convert.svg_to_png(drawn, scale=2))
-        write_whole(files[1], drawn)
+        svg, files = self.svg(), [folder / f"{self.name}.png", folder / f"{self.name}.svg"]
+        write_whole(files[0], vl_convert.svg_to_png(svg, scale=2))
+        write_whole(files[1], svg)
         return files
 
 
 def panel(text: str, **values: object) -> Spec:
     """Return a chart from its description in YAML, with values in place of the words that begin with $."""
-    filled = re.sub(r'"\$(\w+)"', lambda found: json.dumps(values[found[1]]), yaml_as_json(text))
-    return dict(json.loads(filled))
+    chart = re.sub(r'"\$(\w+)"', lambda found: json.dumps(values[found[1]]), yaml_as_json(text))
+    return dict(json.loads(chart))
 
 
 @cache

@@ -57,9 +57,9 @@ def main() -> None:
     folders = [Path(word) for word in words if "=" not in word]
     if name not in COMMANDS:
         raise UsageError(f"Write: python -m sweeps.study {' | '.join(COMMANDS)}, then a folder or several.")
-    fewest, most, table = COMMANDS[name]
-    if not fewest <= len(folders) <= most:
-        wanted = plural(fewest, "folder") + " or more" * (most > fewest)
+    least, greatest, table = COMMANDS[name]
+    if not least <= len(folders) <= greatest:
+        wanted = plural(least, "folder") + " or more" * (greatest > least)
         raise UsageError(
             f"{name} takes {wanted}, not {len(folders)}: python -m sweeps.study --help shows how."
         )

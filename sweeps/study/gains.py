@@ -94,8 +94,9 @@ def checkpoint_table(tables: Sequence[Table], multiple: int) -> str:
         for name in largest_first(list(columns.values())[len(tables) - 1], names)
         if sum(name in part.index for part in columns.values()) > 1
     ]
-    shown = f"the {every[0].shape[1]} documents that all folders have" if is_one_text else "different text"
-    return f"{to_markdown(['method', *columns], rows)}\n\nOver {control_names(shared)}, on {shown}."
+    shared_text = f"the {every[0].shape[1]} documents that all folders have"
+    text = shared_text if is_one_text else "different text"
+    return f"{to_markdown(['method', *columns], rows)}\n\nOver {control_names(shared)}, on {text}."
 
 
 def has_one_text(tables: Sequence[Table]) -> bool:

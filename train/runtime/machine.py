@@ -99,9 +99,9 @@ def compile_each(parts: Iterable[nn.Module]) -> None:
     """
     from torch._inductor.runtime.runtime_utils import default_cache_dir
 
-    own = native.private(Path(default_cache_dir()))  # PyTorch keeps its headers there, whatever is chosen
-    chosen = Path(os.environ.get(COMPILED) or own)  # which it sets to its own when it is imported
-    folder = native.folder() / "inductor" if chosen == own else chosen
+    default = native.private(Path(default_cache_dir()))  # PyTorch keeps its headers there, whatever is chosen
+    chosen = Path(os.environ.get(COMPILED) or default)  # which it sets to the default when it is imported
+    folder = native.folder() / "inductor" if chosen == default else chosen
     name = re.sub(r"\W+", "_", f"{processor()} {torch.backends.cpu.get_cpu_capability()}")
     os.environ[COMPILED] = str(folder if folder.name == name else folder / name)
     for part in parts:
