@@ -79,18 +79,20 @@ def test_false_alarms_are_rare_in_a_family() -> None:
     assert np.mean(smallest * METHODS < 0.05) <= 0.07
 
 
-@pytest.mark.parametrize("equal", [2, 5, 10])
+@pytest.mark.parametrize("equal", [2, 10, 30])
 def test_the_true_best_is_among_those_not_separable_from_the_best(equal: int) -> None:
-    """Rows choose the best method and test it: of `equal` methods that are the best, one is meant."""
-    draw, excluded = np.random.default_rng(5), 0
-    behind = np.where(np.arange(10) < equal, 0.0, 1.0)[:, None, None]
+    """Rows choose the best of 30 methods and test it: of `equal` methods that are the best, one is meant."""
+    draw, excluded, uncorrected = np.random.default_rng(5), 0, 0
+    behind = np.where(np.arange(30) < equal, 0.0, 1.0)[:, None, None]
     for _ in range(300):
-        losses = behind + crossed(draw, (0.01, 0.05, 0.02), (10, 3, DOCUMENTS))
+        losses = behind + crossed(draw, (0.05, 0.05, 0.02), (30, 5, DOCUMENTS))
         best = int(losses.mean((1, 2)).argmin())
-        others = [n for n in range(10) if n != best]
-        p = holm(pd.Series(interval(losses[others] - losses[best]).p, others))
-        excluded += best != 0 and p[0] < SIGNIFICANT
+        others = [n for n in range(30) if n != best]
+        p = pd.Series(interval(losses[others] - losses[best]).p, others)
+        excluded += best != 0 and holm(p)[0] < SIGNIFICANT
+        uncorrected += best != 0 and p[0] < SIGNIFICANT
     assert excluded / 300 <= 0.07
+    assert equal < 30 or uncorrected / 300 > 0.1, "it does not hold uncorrected, so this test can fail"
 
 
 def test_an_interval_is_student_s_where_one_part_is_all() -> None:
