@@ -37,12 +37,12 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
     chosen, samples = gains_at_best_rates(by_rate, controls)
     best, changes = (judged_gains(sample, first.windows).xs("none", level="extension") for sample in samples)
     lengths = sorted(best.index.unique("length"))
-    heads = ["method", "best rate", "seeds", *(times(int(n), first.trained) for n in lengths)]
+    heads = ["method", "rates", "best", "seeds", *(times(int(n), first.trained) for n in lengths)]
     heads += [f"{times(int(n), first.trained)}, best − first" for n in lengths]
     rows = [
         [
             f"`{name}`",
-            chosen[name],
+            *chosen[name],
             f"{best['seeds'][name].max():.0f}",
             *(gain_cell(part, (name, n)) for part in (best, changes) for n in lengths),
         ]
@@ -62,10 +62,10 @@ def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
 
 def gains_at_best_rates(
     by_rate: dict[float, Table], controls: Sequence[str]
-) -> tuple[dict[str, str], list[pd.DataFrame]]:
-    """Return the best rates of each method as text; and its gains over these controls by seed and document at
-    these rates, and less those at the first rate, on the same seeds and on the documents that all its rates
-    have. Raise UsageError without a method that has the first rate and another."""
+) -> tuple[dict[str, list[str]], list[pd.DataFrame]]:
+    """Return the rates of each method and the best of them as text; and its gains over these controls by seed
+    and document at the best, and less those at the first rate, on the same seeds and on the documents that
+    all its rates have. Raise UsageError without a method that has the first rate and another."""
     rates, windows = list(by_rate), next(iter(by_rate.values())).windows
     samples = [gain_samples(table, controls)[0] for table in by_rate.values()]
     homes = [
@@ -88,7 +88,9 @@ def gains_at_best_rates(
         values = np.where(even, *(parts[n].loc[index, documents].to_numpy() for n in choice))
         best.append(pd.DataFrame(values, index, documents))
         changes.append(best[-1] - parts[0].loc[index, documents])
-        chosen[name] = " and ".join(f"{rates[tried[n]] / rates[0]:g}x" for n in sorted({*choice}))
+        factors = [f"{rates[n] / rates[0]:g}x" for n in sorted(tried, key=rates.__getitem__)]
+        best_factors = [f"{rates[tried[n]] / rates[0]:g}x" for n in sorted({*choice})]
+        chosen[name] = [", ".join(factors), " and ".join(best_factors)]
     if not best:
         raise UsageError(
             "No method has the first learning rate and another: name folders that share methods."
