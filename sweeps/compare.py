@@ -2,6 +2,7 @@
 
 yardstick compare alibi rope at=8x                           methods of outputs/sweeps/encodings
 yardstick compare rope+yarn rope+ntk in=outputs/sweeps/mine  extensions, of another sweep
+yardstick compare "rope base=500" rope in=outputs/sweeps/a   a method with a setting, in quotes
 yardstick compare outputs/runs/a outputs/runs/b              runs; of two folders, every method that both have
 """
 
@@ -93,10 +94,16 @@ def paired_difference(first: pd.DataFrame, other: pd.DataFrame, windows: pd.Seri
     return found.assign(by_seed=by_seed.groupby(level="length").agg(list))
 
 
+def is_option(word: str) -> bool:
+    """Return whether a word is an option, such as at=8x, and not a method whose name has a setting, such as
+    "rope base=500"."""
+    return "=" in word and word.partition("=")[0].isidentifier()
+
+
 def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     """Return the table and the sentence of a comparison."""
-    names = [word for word in arguments if "=" not in word]
-    given = dict(word.split("=", 1) for word in arguments if "=" in word)
+    given = dict(word.split("=", 1) for word in arguments if is_option(word))
+    names = [word for word in arguments if not is_option(word)]
     if len(names) != 2 or given.keys() - OPTIONS.keys() or len(given) + 2 < len(arguments):
         raise UsageError(USAGE)
     options = OPTIONS | given

@@ -67,6 +67,14 @@ def test_extensions_and_lengths_in_tokens(folder: Path) -> None:
     assert "crop" not in every
 
 
+def test_methods_whose_names_have_a_setting() -> None:
+    names = ["kerple_log learning_rate=0.01", "bam learning_rate=0.01"]
+    shown = text(*names, f"in={ARCHIVES / 'natural_half_rates'}", "at=4x")
+    assert " − ".join([names[0], f"({names[1]})"]) in shown
+    with pytest.raises(ValueError, match="There is no 'bam learning_rate=1' in"):
+        text(names[0], "bam learning_rate=1", f"in={ARCHIVES / 'natural_half_rates'}")
+
+
 def test_runs_and_folders(folder: Path, tmp_path: Path) -> None:
     shown = text(folder / "alibi-s0", folder / "rope-s0", "at=8x")
     assert shown.endswith("With one seed, another training may differ.")
