@@ -22,6 +22,10 @@ from sweeps.table import Table, rows_where
 from train.results.gain import control_names
 
 RATE = "optimizer.learning_rate"
+SPLIT = (
+    " Where two rates are best, each serves the documents that did not choose it; "
+    "for those that the first one serves, best − first is zero."
+)
 
 
 def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
@@ -48,7 +52,8 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
         ]
         for name in largest_first(rows_where(best, length=lengths[0]), sorted(chosen))
     ]
-    return f"{to_markdown(heads, rows)}\n\nOver {control_names(controls)}."
+    is_split = any(" and " in best for _, best in chosen.values())
+    return f"{to_markdown(heads, rows)}\n\nOver {control_names(controls)}.{SPLIT * is_split}"
 
 
 def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
