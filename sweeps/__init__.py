@@ -14,3 +14,9 @@ def command(main: Callable[[], int | None]) -> None:
     usage = main.__globals__["__doc__"]  # runpy keeps its module in no list
     with command_line(usage):
         sys.exit(main())
+
+
+def is_option(word: str) -> bool:
+    """Return whether a word of a command line is an option, such as at=8x, and not a method or a folder whose
+    name has a setting, such as "rope base=500"."""
+    return "=" in word and word.partition("=")[0].isidentifier()

@@ -19,7 +19,7 @@ from rich.table import Column
 from rich.table import Table as Grid
 
 from conf.errors import UsageError
-from sweeps import command
+from sweeps import command, is_option
 from sweeps.comparison import Comparison, find_method, plain_value, unit
 from sweeps.numbers import list_text, number, plural, signed, times, with_interval
 from sweeps.read_tables import SEEDS_ONLY, read_tables
@@ -92,12 +92,6 @@ def paired_difference(first: pd.DataFrame, other: pd.DataFrame, windows: pd.Seri
     }
     found = estimate(difference, windows).assign(**means)
     return found.assign(by_seed=by_seed.groupby(level="length").agg(list))
-
-
-def is_option(word: str) -> bool:
-    """Return whether a word is an option, such as at=8x, and not a method whose name has a setting, such as
-    "rope base=500"."""
-    return "=" in word and word.partition("=")[0].isidentifier()
 
 
 def compare(arguments: Sequence[str]) -> tuple[Grid, str]:

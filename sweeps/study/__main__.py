@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conf.errors import UsageError
-from sweeps import command
+from sweeps import command, is_option
 from sweeps.archive import pack, unpack
 from sweeps.numbers import plural
 from sweeps.study.agreement import agreement_table
@@ -54,7 +54,7 @@ def main() -> None:
         print(__doc__)
         return
     name, *words = sys.argv[1:]
-    folders = [Path(word) for word in words if "=" not in word]
+    folders = [Path(word) for word in words if not is_option(word)]
     if name not in COMMANDS:
         raise UsageError(f"Write: python -m sweeps.study {' | '.join(COMMANDS)}, then a folder or several.")
     least, greatest, table = COMMANDS[name]
@@ -63,7 +63,7 @@ def main() -> None:
         raise UsageError(
             f"{name} takes {wanted}, not {len(folders)}: python -m sweeps.study --help shows how."
         )
-    print(table(folders, StudyOptions.of([word for word in words if "=" in word])))
+    print(table(folders, StudyOptions.of([word for word in words if is_option(word)])))
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def test_extensions_and_lengths_in_tokens(folder: Path) -> None:
 def test_methods_whose_names_have_a_setting() -> None:
     names = ["kerple_log learning_rate=0.01", "bam learning_rate=0.01"]
     shown = text(*names, f"in={ARCHIVES / 'natural_half_rates'}", "at=4x")
-    assert " − ".join([names[0], f"({names[1]})"]) in shown
+    assert f"{names[0]} − ({names[1]})" in shown
     with pytest.raises(ValueError, match="There is no 'bam learning_rate=1' in"):
         text(names[0], "bam learning_rate=1", f"in={ARCHIVES / 'natural_half_rates'}")
 

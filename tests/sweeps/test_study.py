@@ -53,9 +53,10 @@ def value(cell: str) -> float:
 
 def test_gains_and_archives_say_the_same(tmp_path: Path, table: Table) -> None:
     folder = make_sweep(tmp_path / "sweep", ("rope", "fox"), 3, windows=16, controls=CONTROLS, protocols=BOTH)
-    pack(folder, tmp_path / "archive")
+    archive = tmp_path / "rate=0.01"  # a folder, and no option
+    pack(folder, archive)
     text = table("gain", folder)
-    assert text == table("gain", tmp_path / "archive")
+    assert text == table("gain", archive)
     assert text.endswith("Over the better of a sliding window and a sliding crop of the training length.\n")
     found = method_gains(only_table(load_sweep(folder)))["value"]
     for name, row in cells(text).items():
