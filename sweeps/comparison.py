@@ -171,7 +171,7 @@ class Comparison(Ranking):
         """Return the labels of protocols for axes, with a number of tokens unless runs differ in it."""
         result = {name: name for name in PROTOCOLS}
         for name, setting, word, auto in (
-            ("sliding", "stride", "stride", "1/8"),
+            ("sliding", "stride", "stride", "1/8" if self.trained >= 256 else "of at most 1/8"),
             ("overlapping_mean", "stride", "stride", "1/2"),
             ("last_k", "last", "k =", max(1, self.trained // 2)),
         ):

@@ -4,7 +4,7 @@ Both losses are of the same targets. A fair control keeps the same trained model
 training length L:
 
     window  every layer attends through a sliding window of L; layers together reach further back
-    crop    every target sees the last L tokens, of which at most the stride of `sliding` is missing
+    crop    every target sees the last L tokens, or a few less: those that its stride under `sliding` skips
 
 Crop under `same_tokens` is no fair control: many of its targets see only a few tokens, and anything beats it.
 """

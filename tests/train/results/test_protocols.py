@@ -48,7 +48,7 @@ def same_tokens(at: Shown, length: int, stride: int | None, last: int, seen: int
 
 
 def sliding(at: Shown, length: int, stride: int | None, last: int, seen: int) -> list[float]:
-    losses, step = [], stride or max(1, seen // 16 if seen < N else length // 8)
+    losses, step = [], stride or 1
     for target in range(N - TRAINED, N):
         end = N - (N - 1 - target) // step * step  # of the piece in which this target is new
         start = max(end - length, 0)
@@ -105,6 +105,18 @@ def test_protocols_are_their_definitions(
                     assert total / count == pytest.approx(expected, abs=2e-6), (extension, protocol, length)
 
 
+def test_strides_are_an_eighth_and_below_256_tokens_less() -> None:
+    """A crop of 64 tokens is exact: every target sees all of them."""
+    for length, stride, of_crop in ((64, 2, 1), (128, 8, 4), (256, 32, 16), (512, 64, 32), (8192, 1024, 512)):
+        for context, expected in ((None, stride), (length, of_crop)):
+            pieces = list(
+                PROTOCOLS["sliding"](length, Amounts((length, 2 * length), length, 1, None, length, context))
+            )
+            assert {piece.stop - piece.scored for piece in pieces} == {expected}
+            assert {piece.stop - piece.start for piece in pieces} == {length}
+            assert sum(piece.stop - piece.scored for piece in pieces) == length
+
+
 def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> TextEvaluator:
     config = composed().evaluation
     return TextEvaluator(models, windows, amounts(config, LENGTHS, TRAINED), EVERY, tokens)
@@ -113,7 +125,7 @@ def parts(models: dict[str, GPT], windows: Windows, tokens: int = 64) -> TextEva
 def test_sliding_gives_crop_its_full_context(models: dict[str, GPT], windows: Windows) -> None:
     """Under same_tokens a crop has the early-token curse of the training length; here it has none."""
     scoring = validate(parts({name: models[name] for name in ("none", "crop")}, windows))
-    full = scoring.sums["none", "sliding", TRAINED]  # an eighth of 8: a stride of 1
+    full = scoring.sums["none", "sliding", TRAINED]  # a stride of 1
     short = scoring.sums["none", "same_tokens", TRAINED]
     for length in LENGTHS:
         torch.testing.assert_close(scoring.sums["crop", "same_tokens", length], short)
