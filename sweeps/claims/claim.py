@@ -77,6 +77,7 @@ class Question(Section):
 
     question: str
     claims: list[str]
+    number: str = ""  # the number in question, if there are factors
     factors: dict[str, str] = Field(default_factory=dict)
 
 

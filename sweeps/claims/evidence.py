@@ -24,8 +24,10 @@ from train.results.rows import ANSWERS, ONCE, Row
 STUDY = ROOT / "docs/study"
 # these archives give their settings a name, and their trainings count before those of others
 FIRST = ("", "deep", "both", "quick", "headline")
+# The description names packages, versions, documents and tokens. The digest of a corpus also changes with the
+# name of a class.
 MAKES_SETTING = (
-    "corpus", "settings.data.repeat", "settings.data.limit", "settings.data.tokenizer",
+    "corpus_description", "settings.data.repeat", "settings.data.limit", "settings.data.tokenizer",
     "settings.model.vocab", "settings.model.width", "settings.model.depth", "settings.model.length",
     "settings.batch", "settings.trainer.max_steps", "settings.optimizer.matrices",
     "settings.optimizer.learning_rate",
@@ -38,6 +40,15 @@ class DocumentScores(NamedTuple):
 
     means: Array
     windows: Array
+    archive: str = ""  # that has them, below docs/study
+
+
+class Sample(NamedTuple):
+    """The scores of terms on the seeds that have them all."""
+
+    values: Array  # (terms, S, D)
+    windows: Array  # of each document (D,)
+    archives: list[str]
 
 
 Trainings = dict[tuple[int, str], DocumentScores]  # by seed and training
@@ -49,10 +60,10 @@ class Setting:
 
     name: str
     scores: dict[Term, Trainings] = field(default_factory=dict)
+    distinction: str = ""  # from other settings of its archive
 
-    def sample(self, terms: Sequence[Term]) -> tuple[Array, Array] | None:
-        """Return the scores of terms (terms, S, D) on all seeds that have every term, and the windows of the
-        documents (D,); None if there is no such seed."""
+    def sample(self, terms: Sequence[Term]) -> Sample | None:
+        """Return the scores of terms on all seeds that have every term; None if there is no such seed."""
         chosen = {}  # of each encoding, by seed, the first training that has all its terms
         for encoding in {term.encoding for term in terms}:
             first, *others = (self.scores.get(term, {}) for term in terms if term.encoding == encoding)
@@ -65,10 +76,11 @@ class Setting:
         if len({part.means.shape for row in rows for part in row}) > 1:  # some were not kept by document
             rows = [[average(part) for part in row] for row in rows]
         values = np.array([[part.means for part in row] for row in rows])  # (S, terms, D)
-        return values.swapaxes(0, 1), rows[0][0].windows
+        archives = sorted({part.archive for row in rows for part in row})
+        return Sample(values.swapaxes(0, 1), rows[0][0].windows, archives)
 
-    def add(self, run: FinishedRun) -> None:
-        """Add the scores of a run."""
+    def add(self, run: FinishedRun, archive: str) -> None:
+        """Add the scores of a run, but for those that an earlier archive has."""
         chosen = str(run.facts.get("settings.names.extension", "none"))
         method, settings = variant(run, "encoding", run.encoding), variant(run, "extension", chosen)
         for row in run.rows:
@@ -78,12 +90,14 @@ class Setting:
             times = row.length / row.trained_length
             retrieval = row.data.partition("+")[2] if row.protocol == ANSWERS else ""  # needle or passage
             term = Term(run.encoding + method, extension, times, retrieval or row.protocol, row.metric)
-            self.scores.setdefault(term, {})[run.seed, run.about.training] = scores_of(run, row)
+            scores = scores_of(run, row)._replace(archive=archive)
+            self.scores.setdefault(term, {}).setdefault((run.seed, run.about.training), scores)
 
 
 def average(scores: DocumentScores) -> DocumentScores:
     """Return the mean over all windows as the score of one document."""
-    return DocumentScores(np.average(scores.means, weights=scores.windows, keepdims=True), np.ones(1))
+    mean = np.average(scores.means, weights=scores.windows, keepdims=True)
+    return DocumentScores(mean, np.ones(1), scores.archive)
 
 
 def scores_of(run: FinishedRun, row: Row) -> DocumentScores:
@@ -110,9 +124,12 @@ def load_settings() -> list[Setting]:
             key = (*(str(run.facts.get(name)) for name in MAKES_SETTING), str(max(lengths, default=0)))
             name = str(archive.relative_to(STUDY)).replace(".", "study")
             if lengths and run.encoding in files("encoding"):
-                settings.setdefault((*key, str(windows.tolist())), Setting(name)).add(run)
-    names = {key: setting.name + distinction(key, settings) for key, setting in settings.items()}
-    return [replace(setting, name=names[key]) for key, setting in settings.items()]
+                settings.setdefault((*key, str(windows.tolist())), Setting(name)).add(run, name)
+    found = []
+    for key, setting in settings.items():
+        what = distinction(key, settings)
+        found.append(replace(setting, name=setting.name + what, distinction=what))
+    return found
 
 
 def distinction(key: tuple[str, ...], settings: Mapping[tuple[str, ...], Setting]) -> str:

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from sweeps.claims.claim import Question, load_questions, load_untried
+import pandas as pd
+
+from sweeps.claims.claim import load_questions, load_untried
 from sweeps.claims.evidence import Setting
 from sweeps.claims.inequality import Inequality, read_sum
-from sweeps.claims.verdict import Judgement, Measurement, Trial, Verdict, measure
+from sweeps.claims.verdict import Judgement, Measurement, Trial, Verdict, measure_parts
 from sweeps.drawing.page import markdown_page
-from sweeps.numbers import plural, with_interval
-from sweeps.statistics import SIGNIFICANT
+from sweeps.numbers import number, plural, with_interval
+from sweeps.statistics import SIGNIFICANT, holm
 
 Judgements = Mapping[str, Judgement]
+DECIDED = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED)
 
 
 def claims_page(judgements: Judgements, settings: Sequence[Setting]) -> str:
@@ -23,7 +26,7 @@ def claims_page(judgements: Judgements, settings: Sequence[Setting]) -> str:
         Path(__file__).with_name("claims.md.j2"),
         summary=summary(judgements),
         judgements=judgements,
-        questions={q.question: answer(q, judgements, settings) for q in load_questions()},
+        answers=answers(judgements, settings),
         untried=load_untried(),
         result=result_text,
         verdict=verdict_text,
@@ -43,13 +46,15 @@ def claims_json(judgements: Judgements) -> str:
 
 
 def trial_record(trial: Trial) -> dict[str, object]:
-    """Return a setting, with the value, the interval and the corrected p-value of each part."""
+    """Return a setting, with its corrected p-value, and the value, interval and p-value of each part."""
     parts = []
     for m in trial.parts:
         ends = {key: float(getattr(m.found, key)) for key in ("value", "low", "high")}
-        numbers = {"p": m.p, **ends, "smallest": m.smallest}
-        parts.append({"part": m.part.text} | {key: round(number, 4) for key, number in numbers.items()})
-    return {"setting": trial.setting, "seeds": trial.seeds, "verdict": trial.verdict, "parts": parts}
+        numbers = {"p": m.p, **ends, "smallest": m.smallest(trial.comparisons)}
+        numbers = {key: round(number, 4) for key, number in numbers.items()}
+        parts.append({"part": m.part.text, "rows": m.place} | numbers)
+    found = {"seeds": trial.seeds, "verdict": trial.verdict, "p": round(trial.p, 4)}
+    return {"setting": trial.setting} | found | {"parts": parts}
 
 
 def summary(judgements: Judgements) -> str:
@@ -65,8 +70,15 @@ def summary(judgements: Judgements) -> str:
 def result_text(judgement: Judgement) -> str:
     """Return the number that decides a claim, and where it was measured."""
     if (trial := judgement.trial) is None:
-        return "; ".join(f"{check.quantity}: {check.value:.3g}" for check in judgement.checks)
-    return f"`{trial.deciding.part.text}`: {measured_text(trial.deciding)}, {trial.setting}"
+        return "computed: " + "; ".join(
+            f"{check.quantity}: {check_text(check.value)}" for check in judgement.checks
+        )
+    return f"`{trial.weakest.part.text}`: {measured_text(trial.weakest)}"
+
+
+def check_text(value: float) -> str:
+    """Return a number, with an exponent if it is tiny."""
+    return f"{value:.1e}".replace("-", "−") if 0 < abs(value) < 0.001 else number(value)
 
 
 def verdict_text(judgement: Judgement) -> str:
@@ -74,34 +86,50 @@ def verdict_text(judgement: Judgement) -> str:
     claim that is not reproduced, how many of its inequalities hold."""
     parts = []
     if judgement.verdict == Verdict.UNDECIDED and judgement.trial:
-        parts.append(f"the rows can see {judgement.trial.deciding.smallest:.3f}")
+        visible = judgement.trial.weakest.smallest(judgement.trial.comparisons)
+        parts.append(f"the rows can see {visible:.3f}")
         if judgement.needs is not None:
             outside = ", outside this interval" * judgement.is_outside
             parts.append(f"the paper's is {judgement.needs:.3f}{outside}")
     elif judgement.verdict == Verdict.NOT_REPRODUCED and judgement.trial and len(judgement.trial.parts) > 1:
         parts.append(f"{judgement.trial.kept} of {len(judgement.trial.parts)} inequalities hold")
-    counts = Counter(trial.verdict for trial in judgement.trials)
+    counts, alone = (
+        Counter(getattr(trial, name) for trial in judgement.trials) for name in ("verdict", "verdict_alone")
+    )
     if counts.total() > 1 and judgement.verdict != Verdict.UNDECIDED:
         parts += [f"{verdict} in {count}" for verdict, count in counts.items()]
+    before = [f"{verdict} in {alone[verdict]}" for verdict in DECIDED if alone[verdict] > counts[verdict]]
+    if before:
+        parts.append(f"before correction {', '.join(before)} of {plural(alone.total(), 'setting')}")
     return ": ".join(filter(None, (f"**{judgement.verdict}**", ", ".join(parts))))
 
 
 def measured_text(part: Measurement) -> str:
-    """Return a value with its interval and its seeds."""
-    return f"{with_interval(part.found)}, {plural(part.seeds, 'seed')}"
+    """Return a value with its interval, its seeds, and the archives that have the rows."""
+    return f"{with_interval(part.found)}, {plural(part.seeds, 'seed')}, {part.place}"
 
 
-def answer(question: Question, judgements: Judgements, settings: Sequence[Setting]) -> str:
-    """Return the verdicts on the claims of a question, and what can move its number: each factor in the
-    setting with most seeds of it, if there are at least two."""
+def answers(judgements: Judgements, settings: Sequence[Setting]) -> dict[str, str]:
+    """Return for each question the verdicts on its claims, and what can move its number."""
     verdicts = {row["id"].lower(): Verdict.UNTRIED for row in load_untried()}
     verdicts |= {id: judgement.verdict for id, judgement in judgements.items()}
-    sentences = [", ".join(f"{id.upper()} {verdicts[id]}" for id in question.claims)]
-    for factor, text in question.factors.items():
-        part = Inequality(text, read_sum(text, text)[0], 0.0, False)
-        every = [(measured, s.name) for s in settings if (measured := measure(part, s))]
-        found = [(measured, name) for measured, name in every if measured.seeds > 1]
-        for measured, name in sorted(found, key=lambda pair: -pair[0].seeds)[:1]:
-            changes = "changes" if measured.p < SIGNIFICANT else "is not shown to change"
-            sentences.append(f"{factor} {changes} this: {measured_text(measured)} ({name})")
-    return "; ".join(sentences) + "."
+    result = {}
+    for question in load_questions():
+        sentences = [", ".join(f"{id.upper()} {verdicts[id]}" for id in question.claims)]
+        sentences += [f"the number in question is {question.number}"] if question.number else []
+        for factor, text in question.factors.items():
+            part = Inequality(text, read_sum(text, text)[0], 0.0, False)
+            every = [found for setting in settings for found in measure_parts([part], setting)]
+            sentences += [f"{factor} {effect_text(every)}"] if every else []
+        result[question.question] = "; ".join(sentences) + "."
+    return result
+
+
+def effect_text(every: Sequence[Measurement]) -> str:
+    """Return in how many settings a factor moves a number, corrected by Holm over the settings, and the
+    smallest and the largest effect."""
+    p = holm(pd.Series([found.p for found in every], dtype=float))
+    count, ordered = int((p < SIGNIFICANT).sum()), sorted(every, key=lambda found: float(found.found.value))
+    ends = " to ".join(measured_text(found) for found in (ordered[0], *ordered[1:][-1:]))
+    moves = f"can move it in {count} of" if count else "is not shown to move it in"
+    return f"{moves} {plural(len(every), 'setting')}: {ends}"

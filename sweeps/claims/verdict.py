@@ -2,8 +2,9 @@
 
 A setting counts if it has at least three seeds of every term. There the claim is kept if the interval of each
 part lies on the claimed side of its bound, and broken if the interval of one part lies on the other side
-(paired over seeds and documents: `sweeps.statistics`). p-values are corrected by Holm over the parts of a
-claim, and by Bonferroni over the settings that count. The same evidence is asked for and against a claim.
+(paired over seeds and documents: `sweeps.statistics`). So a claim is kept at the largest p-value of its
+parts, and broken at the smallest one, corrected by Holm over the parts. Either way p-values are corrected by
+Holm over the settings that count. The same evidence is asked for and against a claim.
 """
 
 from collections.abc import Sequence
@@ -38,17 +39,16 @@ class Measurement:
 
     part: Inequality
     found: Interval  # of the sum of its terms
-    p: float  # that the sum is the bound, two-sided; of a trial, corrected
-    comparisons: int = 1  # that p is corrected for
+    p: float  # that the sum is the bound, two-sided
+    place: str  # the archives that have its terms
 
     @property
     def seeds(self) -> int:
         return int(self.found.seeds)
 
-    @property
-    def smallest(self) -> float:
-        """Return the difference from the bound that 80 % of repetitions would show."""
-        return float(smallest_difference(self.found, self.seeds, self.comparisons))
+    def smallest(self, comparisons: int) -> float:
+        """Return the difference from the bound that 80 % of repetitions would show, corrected."""
+        return float(smallest_difference(self.found, self.seeds, comparisons))
 
     @property
     def is_against(self) -> bool:
@@ -61,6 +61,8 @@ class Trial:
 
     setting: str
     parts: list[Measurement]
+    settings: int = 1  # in which the claim was tried
+    p: float = 1.0  # of the claim in this setting, corrected over all settings
 
     @property
     def seeds(self) -> int:
@@ -74,20 +76,35 @@ class Trial:
         return min(against, key=lambda part: part.p) if against else max(self.parts, key=lambda part: part.p)
 
     @property
+    def comparisons(self) -> int:
+        """Return the number of comparisons that its p-value is corrected for."""
+        return self.settings * (len(self.parts) if self.weakest.is_against else 1)
+
+    @property
+    def p_alone(self) -> float:
+        """Return the p-value of the claim in this setting, not corrected over settings."""
+        every = holm(pd.Series([part.p for part in self.parts]))
+        return float(every[self.parts.index(self.weakest)]) if self.weakest.is_against else self.weakest.p
+
+    @property
     def kept(self) -> int:
-        """Return the number of parts that hold significantly."""
+        """Return the number of parts that hold significantly, each by itself."""
         return sum(part.p < SIGNIFICANT and not part.is_against for part in self.parts)
 
     @property
     def verdict(self) -> Verdict:
-        if self.weakest.p >= SIGNIFICANT:
-            return Verdict.UNDECIDED
-        return Verdict.NOT_REPRODUCED if self.weakest.is_against else Verdict.REPRODUCED
+        return self.verdict_at(self.p)
 
     @property
-    def deciding(self) -> Measurement:
-        """Return the part that is quoted: the first if the claim is reproduced."""
-        return self.parts[0] if self.verdict == Verdict.REPRODUCED else self.weakest
+    def verdict_alone(self) -> Verdict:
+        """Return the verdict that is not corrected over settings."""
+        return self.verdict_at(self.p_alone)
+
+    def verdict_at(self, p: float) -> Verdict:
+        """Return the verdict with this p-value."""
+        if p >= SIGNIFICANT:
+            return Verdict.UNDECIDED
+        return Verdict.NOT_REPRODUCED if self.weakest.is_against else Verdict.REPRODUCED
 
 
 @dataclass(frozen=True)
@@ -108,9 +125,9 @@ class Judgement:
 
     @property
     def needs(self) -> float | None:
-        """Return the published distance of the deciding part from its bound; None if it is unknown."""
+        """Return the published distance of the quoted part from its bound; None if it is unknown."""
         first, effect = self.claim.inequalities[0], self.claim.effect
-        if effect is None or self.trial is None or self.trial.deciding.part != first:
+        if effect is None or self.trial is None or self.trial.weakest.part != first:
             return None
         return abs(effect - first.bound)
 
@@ -119,7 +136,7 @@ class Judgement:
         """Return whether the published effect is known and not in the interval that is quoted."""
         if self.needs is None or self.trial is None or self.claim.effect is None:
             return False
-        found = self.trial.deciding.found
+        found = self.trial.weakest.found
         return not found.low <= self.claim.effect <= found.high
 
 
@@ -130,8 +147,7 @@ def decide(claim: Claim, settings: Sequence[Setting]) -> Judgement:
         is_kept = all(check.low <= check.value <= check.high for check in checks)
         return Judgement(claim, Verdict.REPRODUCED if is_kept else Verdict.NOT_REPRODUCED, [], checks)
     every = [(setting.name, measure_parts(claim.inequalities, setting)) for setting in settings]
-    tried = [(name, parts) for name, parts in every if parts]
-    trials = [Trial(name, corrected(parts, len(tried))) for name, parts in tried]
+    trials = corrected([Trial(name, parts) for name, parts in every if parts])
     return Judgement(claim, verdict_of(trials), trials, [])
 
 
@@ -150,21 +166,18 @@ def measure_parts(parts: Sequence[Inequality], setting: Setting) -> list[Measure
     return found if is_enough else []
 
 
-def corrected(parts: list[Measurement], settings: int) -> list[Measurement]:
-    """Return the parts of a claim with p-values corrected for their number and for that of the settings."""
-    every = holm(pd.Series([part.p for part in parts]))
-    return [
-        replace(part, p=min(p * settings, 1.0), comparisons=len(parts) * settings)
-        for part, p in zip(parts, every, strict=True)
-    ]
+def corrected(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials of a claim with p-values corrected over their settings."""
+    every = holm(pd.Series([trial.p_alone for trial in trials], dtype=float))
+    return [replace(trial, settings=len(trials), p=float(p)) for trial, p in zip(trials, every, strict=True)]
 
 
 def measure(part: Inequality, setting: Setting) -> Measurement | None:
     """Return a part, compared with its bound; None without its terms."""
     if (sample := setting.sample(list(part.terms))) is None:
         return None
-    values, windows = sample
-    sums = np.tensordot(list(part.terms.values()), values, 1)  # (S, D)
-    found = interval(sums - part.bound, windows)
+    sums = np.tensordot(list(part.terms.values()), sample.values, 1)  # (S, D)
+    found = interval(sums - part.bound, sample.windows)
     ends = {name: getattr(found, name) + part.bound for name in ("value", "low", "high")}
-    return Measurement(part, replace(found, **ends), float(found.p))
+    place = ", ".join(sample.archives) + setting.distinction
+    return Measurement(part, replace(found, **ends), float(found.p), place)

@@ -16,7 +16,7 @@ def test_the_mean_of_the_documents_scores_is_the_value_of_the_row(archive: str) 
         for row in run.rows:
             if row.protocol in (ONCE, BY_POSITION) or row.value is None:
                 continue
-            means, windows = scores_of(run, row)
+            means, windows, _ = scores_of(run, row)
             assert np.average(means, weights=windows) == pytest.approx(row.value, rel=1e-4, abs=1e-6), row
             metrics.add(row.metric)
     assert "loss" in metrics

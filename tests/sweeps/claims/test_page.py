@@ -50,8 +50,25 @@ def test_terms_are_the_rows(settings: list[Setting]) -> None:
         found = rows[rows[list(wanted)].eq(list(wanted.values())).all(axis=1)].sort_values("seed")["value"]
         sample = by_name[name].sample([term])
         assert sample is not None
-        values, windows = sample
-        np.testing.assert_allclose(values[0] @ windows / windows.sum(), found, rtol=1e-5)
+        np.testing.assert_allclose(sample.values[0] @ sample.windows / sample.windows.sum(), found, rtol=1e-5)
+        assert sample.archives == [str(archive.relative_to(STUDY)).replace(".", "study")]
+
+
+def test_quoted_rows_are_in_the_archives_that_are_named(settings: list[Setting]) -> None:
+    """The archives of a verdict have rows of every term, so readers can find the number."""
+    for claim in load_claims().values():
+        for trial in decide(claim, settings).trials:
+            for part in trial.parts:
+                names = part.place.partition(" (")[0].split(", ")
+                rows = pd.concat(
+                    pd.read_parquet(STUDY / name.replace("study", ".") / "rows.parquet") for name in names
+                )
+                for term in part.part.terms:
+                    same = rows["encoding"].eq(term.encoding.partition("[")[0])
+                    assert rows[same]["extension"].eq(term.extension.partition("[")[0]).any(), (
+                        part.part,
+                        names,
+                    )
 
 
 def test_a_new_archive_is_found_by_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

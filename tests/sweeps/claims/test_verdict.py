@@ -92,7 +92,33 @@ def test_what_a_claim_needs_stands_beside_what_rows_can_see() -> None:
     judgement = decide(Claim.of(content), [setting(luck=0.05)])
     assert judgement.needs == pytest.approx(0.002)
     assert judgement.trial is not None
-    assert judgement.trial.deciding.smallest > 0.05
+    assert judgement.trial.weakest.smallest(judgement.trial.comparisons) > 0.05
+
+
+def test_a_claim_is_kept_at_its_largest_p_value_and_broken_at_its_smallest_corrected_one() -> None:
+    """All parts must hold, so none is corrected for the others; any may be broken, so each is."""
+    losses = {"a": 2.0, "b": 2.03, "c": 2.06}
+    for seed in range(20):
+        one = setting("x" * seed, losses=losses, luck=0.01)
+        kept, broken = (
+            decide(Claim.of({"claim": "one", "source": SOURCE, "parts": [part]}), [one]).trials[0]
+            for part in ("a@1 < b@1 < c@1", "a@1 > b@1 > c@1")
+        )
+        for trial in (kept, broken):
+            p = [part.p for part in trial.parts]
+            is_kept = not any(part.is_against for part in trial.parts)
+            against = [part.p for part in trial.parts if part.is_against]
+            expected = max(p) if is_kept else min(1, min(against) * (2 if min(against) == min(p) else 1))
+            assert trial.p == trial.p_alone == pytest.approx(expected)
+
+
+def test_settings_are_corrected_alike_for_and_against_a_claim() -> None:
+    """What a further setting says before correction stays visible."""
+    many = [setting("x" * n, losses=LOSSES | {"good": 2.49}, luck=0.01) for n in range(9)]
+    for part in ("good@1 < bad@1", "bad@1 < good@1"):
+        trials = decide(Claim.of({"claim": "one", "source": SOURCE, "parts": [part]}), many).trials
+        assert [trial.settings for trial in trials] == [9] * 9
+        assert min(t.p for t in trials) == pytest.approx(min(1, 9 * min(t.p_alone for t in trials)))
 
 
 def test_null_claims_are_decided_by_chance_no_more_often_than_stated() -> None:
