@@ -15,6 +15,8 @@ from sweeps.numbers import MISSING, between, list_text, number, plural, signed, 
 from sweeps.site.costs import times_of
 from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
 from sweeps.statistics import SIGNIFICANT, holm
+from sweeps.study.gains import shared_controls
+from sweeps.study.rates import judged_at_best_rates, tables_by_rate
 from sweeps.table import rows_where
 
 TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
@@ -58,8 +60,9 @@ def advice_page() -> str:
         extension=extensions[best],
         extension_ties=tied_text(not_separable(best, others)),
         unextended=extensions["none"],
-        natural=verdicts_text(find("natural", "loss")),
-        prose=verdicts_text(find("natural_prose", "loss")),
+        best_rate=verdicts_text(gains_at_best_rate()),
+        natural=verdicts_text(gains_at_four("natural")),
+        prose=verdicts_text(gains_at_four("natural_prose")),
         goals={title: (goal_setting(goal), goal_table(goal)) for title, goal in goals.items()},
         extensions=text_table(("extension", *(f"{n}x" for n in EXTENSION_TARGETS)), extensions.values()),
         fixed=[(name, *fixed_factor(name)) for name in FIXED],
@@ -179,13 +182,27 @@ def extension_gains() -> dict[str, list[str]]:
     }
 
 
-def verdicts_text(evidence: Evidence) -> str:
-    """Return in words which encodings gain, hold, lose or are undecided at 4 times the training length,
-    without those that have one seed where others have several."""
-    gains = rows_where(evidence.comparison.gains, extension="none", length=4 * evidence.comparison.trained)
+def gains_at_four(archive: str) -> pd.DataFrame:
+    """Return the gain of each encoding at 4 times the training length."""
+    comparison = find(archive, "loss").comparison
+    return rows_where(comparison.gains, extension="none", length=4 * comparison.trained)
+
+
+def gains_at_best_rate() -> pd.DataFrame:
+    """Return the gain of each encoding at 4 times the training length, at the best of its learning rates."""
+    natural, others = (find(archive, "loss").comparison.table for archive in ("natural", "natural_rates"))
+    by_rate = tables_by_rate([natural, others])
+    _, best, _ = judged_at_best_rates(by_rate, shared_controls([*by_rate.values()]))
+    return rows_where(best, length=4 * natural.trained)
+
+
+def verdicts_text(gains: pd.DataFrame) -> str:
+    """Return in words which encodings gain, hold, lose or are undecided, with a star if Holm's correction
+    leaves that, without those that have one seed where others have several."""
     gains = gains[gains["p_holm"].notna()]
     is_sized = gains["verdict"].isin([GAINS, LOSES])
-    sizes = gains["value"].map(lambda value: f" {signed(value)}").where(is_sized, "")
+    stars = gains["p_holm"].map(lambda p: "*" if p < SIGNIFICANT else "")
+    sizes = (gains["value"].map(lambda value: f" {signed(value)}") + stars).where(is_sized, "")
     texts = gains.index.map(code) + sizes
     named = {word: ", ".join(texts[gains["verdict"] == word]) for word in VERDICTS}
     return "; ".join(f"{word}: {names}" for word, names in named.items() if names)

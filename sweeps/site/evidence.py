@@ -9,9 +9,19 @@ import pandas as pd
 from sweeps.comparison import Comparison, comparisons_of, find_method
 from sweeps.numbers import MISSING, big, number, plural, times, with_interval
 from sweeps.results import load_sweep
+from sweeps.statistics import SIGNIFICANT
 from train.paths import ROOT
 
-ARCHIVES = ("both", "encodings", "", "deep", "wide", "needle")  # with encodings trained from scratch
+ARCHIVES = (
+    "natural",
+    "natural_prose",
+    "both",
+    "encodings",
+    "",
+    "deep",
+    "wide",
+    "needle",
+)  # with encodings trained from scratch
 EXTENSIONS = "claims/extensions"  # with RoPE under every extension
 MULTIPLES = (2, 4, 8, 16)  # of the training length
 HEADS = ("setting", "measure", "trained", "score there", *(times(n, 1) for n in MULTIPLES), "control")
@@ -60,10 +70,12 @@ def read_evidence(archive: str) -> list[Evidence]:
 
 
 def gain_text(gain: "pd.Series | None") -> str:
-    """Return a gain with its interval and its verdict; a dash if there is none."""
+    """Return a gain with its interval and its verdict, with a star if it is separable from zero after Holm's
+    correction; a dash if there is none."""
     if gain is None:
         return MISSING
-    return f"{with_interval(gain)} {gain['verdict']}".strip()
+    star = " *" if gain["p_holm"] < SIGNIFICANT else ""
+    return f"{with_interval(gain)} {gain['verdict']}{star}".strip()
 
 
 def gain_cells(evidence: Evidence, encoding: str, extension: str) -> Iterator[list[str]]:

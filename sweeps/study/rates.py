@@ -32,14 +32,8 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
     """Return the best rate of each method, its gains there, and by how much these differ from those at the
     first rate, paired."""
     by_rate = tables_by_rate([read_table_of(folder) for folder in folders])
-    if len(by_rate) < 2:
-        raise UsageError("All runs have the same learning rate: name another folder, as docs/study/rates.")
-    if not has_one_text([*by_rate.values()]):
-        raise UsageError("The folders have different held-out text: name folders that share it.")
-    first = next(iter(by_rate.values()))
-    controls = shared_controls([*by_rate.values()])
-    chosen, samples = gains_at_best_rates(by_rate, controls)
-    best, changes = (judged_gains(sample, first.windows).xs("none", level="extension") for sample in samples)
+    first, controls = next(iter(by_rate.values())), shared_controls([*by_rate.values()])
+    chosen, best, changes = judged_at_best_rates(by_rate, controls)
     lengths = sorted(best.index.unique("length"))
     heads = ["method", "rates", "best", "seeds", *(times(int(n), first.trained) for n in lengths)]
     heads += [f"{times(int(n), first.trained)}, best − first" for n in lengths]
@@ -54,6 +48,22 @@ def rate_table(folders: Sequence[Path], options: StudyOptions) -> str:
     ]
     is_split = any(" and " in best for _, best in chosen.values())
     return f"{to_markdown(heads, rows)}\n\nOver {control_names(controls)}.{SPLIT * is_split}"
+
+
+def judged_at_best_rates(
+    by_rate: dict[float, Table], controls: Sequence[str]
+) -> tuple[dict[str, list[str]], pd.DataFrame, pd.DataFrame]:
+    """Return the rates of each method and the best of them as text, its gains at the best by method and
+    length, and by how much these differ from those at the first rate. Raise UsageError where rates or text
+    do not allow it."""
+    if len(by_rate) < 2:
+        raise UsageError("All runs have the same learning rate: name another folder, as docs/study/rates.")
+    if not has_one_text([*by_rate.values()]):
+        raise UsageError("The folders have different held-out text: name folders that share it.")
+    windows = next(iter(by_rate.values())).windows
+    chosen, samples = gains_at_best_rates(by_rate, controls)
+    best, changes = (judged_gains(sample, windows).xs("none", level="extension") for sample in samples)
+    return chosen, best, changes
 
 
 def tables_by_rate(tables: Sequence[Table]) -> dict[float, Table]:
