@@ -16,6 +16,7 @@ from sweeps.results import load_readable
 from sweeps.statistics import SIGNIFICANT
 from sweeps.study.options import StudyOptions
 from sweeps.table import Table, rows_where, variant_name
+from sweeps.tables.notes import two_groups_note
 from train.results.gain import control_names
 
 Name = TypeVar("Name", str, tuple[str, str])  # a method, or a method under an extension
@@ -48,7 +49,8 @@ def gain_table(folders: Sequence[Path], options: StudyOptions) -> str:
         counts = " to ".join(str(count) for count in dict.fromkeys((seeds[0], seeds[-1])))
         rows.append([f"`{variant_name(*name)}`", counts, number(home), *cells])
     heads = ["method", "seeds", f"loss at {trained}", *(times(int(n), trained) for n in lengths)]
-    return f"{to_markdown(heads, rows)}\n\nOver {over_words(found)}."
+    note = " ".join(filter(None, (f"Over {over_words(found)}.", two_groups_note(comparison))))
+    return f"{to_markdown(heads, rows)}\n\n{note}"
 
 
 def variants(comparison: Comparison) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sweeps.runs import FinishedRun
 from train.paths import ROOT
 
 ARCHIVES = sorted(file.parent for file in (ROOT / "docs/study").rglob("rows.parquet"))
+COARSE = {"both", "claims/extensions", "claims/temperature", "details", "quick"}  # docs/limitations.md
 HELD_OUT = re.compile(r"held out: .*? ([\d.]+) MB, ([\d,]+) tokens")
 
 
@@ -41,6 +43,26 @@ def test_bits_per_byte_count_the_bytes_of_the_scored_targets(runs: list[Finished
             loss = losses.get((row.extension, row.protocol, row.length))
             if row.metric == "bits_per_byte" and row.value and loss:
                 assert loss / math.log(2) / row.value != pytest.approx(average, rel=1e-3), run.folder
+
+
+def test_the_sliding_protocol_has_one_stride_but_where_a_page_says_so(runs: list[FinishedRun]) -> None:
+    """A crop had 1/8 of the length, then 1/16, then less below 256 tokens. Larger strides raise its loss."""
+    fine, finer = (commits_since(commit) for commit in ("a8c445a5", "b96ac47b"))
+    found = {
+        str(run.folder.parent.relative_to(ROOT / "docs/study"))
+        for run in runs
+        if any(row.protocol == "sliding" for row in run.rows)
+        and run.about.commit not in (finer if run.rows[0].trained_length < 256 else fine)
+    }
+    assert found == COARSE
+    page = (ROOT / "docs/limitations.md").read_text()
+    assert [archive for archive in COARSE if f"`{archive}/`" not in page] == []
+
+
+def commits_since(commit: str) -> set[str]:
+    """Return the abbreviated names of a commit and of those that follow it."""
+    line = ["git", "rev-list", "--abbrev-commit", "--abbrev=12", f"{commit}^..HEAD"]
+    return {*subprocess.run(line, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()}
 
 
 @pytest.mark.parametrize(
