@@ -37,18 +37,21 @@ def deviations(values: Array) -> Sizes:
 
 @pytest.fixture(scope="module")
 def observed() -> dict[str, Sizes]:
-    """Return the deviations of every method's gain at 4 and 16 times the training length in the study."""
-    samples, _ = gain_samples(only_table(load_sweep(STUDY)))
-    return {
-        f"{method} at {length}": deviations(scores.to_numpy())
-        for (method, length), scores in samples.groupby(level=["method", "length"])
-        if length in (1024, 4096) and len(scores) == 3
-    }
+    """Return the deviations of every method's gain at 4 and 16 times the training length, in the study and in
+    the archives of README."""
+    found = {}
+    for archive in ("", "natural", "natural_rates", "natural_prose", "headline", "headline_natural"):
+        table = only_table(load_sweep(STUDY / archive))
+        samples, _ = gain_samples(table)
+        for (method, length), scores in samples.groupby(level=["method", "length"]):
+            if length in (4 * table.trained, 16 * table.trained) and len(scores) == 3:
+                found[f"{archive} {method} at {length}"] = deviations(scores.to_numpy())
+    return found
 
 
 def test_intervals_of_every_method_cover(observed: dict[str, Sizes]) -> None:
     """Three seeds. Methods differ 30 times in how much seeds matter, which a shared variance would hide."""
-    assert len(observed) > 25
+    assert len(observed) > 100
     assert max(d[0] for d in observed.values()) > 30 * min(d[0] for d in observed.values() if d[0] > 0)
     draw, covers, naive = np.random.default_rng(0), {}, []
     for name, sizes in observed.items():
