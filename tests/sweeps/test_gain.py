@@ -1,5 +1,6 @@
 """The gain: over the better fair control, on the same targets, seeds and documents."""
 
+import json
 from pathlib import Path
 from shutil import copytree
 
@@ -149,3 +150,22 @@ def test_ten_numbers_by_other_means() -> None:
             crop = loss[method, "sliding", "crop", length]
             expected = min(window, crop) - loss[method, "same_tokens", "none", length]
             assert found["value"][method, length] == pytest.approx(expected, abs=1e-5)
+
+
+def test_half_the_stride_of_a_crop_changes_nothing() -> None:
+    """A crop of 256 tokens has a stride of 16, in `natural_stride` of 8; the models are the same."""
+    usual, half = (crop_losses(archive) for archive in ("natural_rates", "natural_stride"))
+    assert len(half) == 10
+    assert (usual.reindex(half.index) - half).between(-0.003, 0.003).all()
+
+
+def crop_losses(archive: str) -> pd.Series:
+    """Return the loss of the fair crop of each training of an archive, on the same targets."""
+    runs, rows = (pd.read_parquet(STUDY / archive / f"{name}.parquet") for name in ("runs", "rows"))
+    trainings = {
+        run: json.loads(about)["training"] for run, about in zip(runs["run"], runs["about"], strict=True)
+    }
+    crops = rows.query(
+        "extension == 'crop' and protocol == 'sliding' and metric == 'loss' and length == 1024"
+    )
+    return crops.set_index(crops["run"].map(trainings))["value"]
