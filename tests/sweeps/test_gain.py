@@ -74,10 +74,10 @@ def test_verdicts_are_gains_holds_loses_or_undecided(table: Table) -> None:
 
 def test_one_seed_among_several_is_not_corrected_with_them() -> None:
     """Documents alone would make one seed more certain than three."""
-    found = method_gains(only_table(load_sweep(STUDY / "encodings"))).xs("none", level="extension")
+    found = method_gains(only_table(load_sweep(STUDY / "natural_rates"))).xs("none", level="extension")
     assert found["p_holm"].isna().tolist() == (found["seeds"] == 1).tolist()
-    assert set(found["seeds"]) == {1, 2}
-    alone = method_gains(only_table(load_sweep(STUDY / "quick")))
+    assert set(found["seeds"]) == {1, 3}
+    alone = method_gains(only_table(load_sweep(STUDY / "encodings")))
     assert set(alone["seeds"]) == {1}
     assert alone["p_holm"].notna().all()
 
