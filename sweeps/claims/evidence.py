@@ -127,8 +127,8 @@ def load_settings() -> list[Setting]:
                 settings.setdefault((*key, str(windows.tolist())), Setting(name)).add(run, name)
     found = []
     for key, setting in settings.items():
-        what = distinction(key, settings)
-        found.append(replace(setting, name=setting.name + what, distinction=what))
+        note = distinction(key, settings)
+        found.append(replace(setting, name=setting.name + note, distinction=note))
     return found
 
 

@@ -26,7 +26,7 @@ def claims_page(judgements: Judgements, settings: Sequence[Setting]) -> str:
         Path(__file__).with_name("claims.md.j2"),
         summary=summary(judgements),
         judgements=judgements,
-        answers=answers(judgements, settings),
+        answers=question_answers(judgements, settings),
         untried=load_untried(),
         result=result_text,
         verdict=verdict_text,
@@ -109,7 +109,7 @@ def measured_text(part: Measurement) -> str:
     return f"{with_interval(part.found)}, {plural(part.seeds, 'seed')}, {part.place}"
 
 
-def answers(judgements: Judgements, settings: Sequence[Setting]) -> dict[str, str]:
+def question_answers(judgements: Judgements, settings: Sequence[Setting]) -> dict[str, str]:
     """Return for each question the verdicts on its claims, and what can move its number."""
     verdicts = {row["id"].lower(): Verdict.UNTRIED for row in load_untried()}
     verdicts |= {id: judgement.verdict for id, judgement in judgements.items()}

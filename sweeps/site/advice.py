@@ -13,11 +13,8 @@ from sweeps.gain import GAINS, LOSES, TOLERANCE, VERDICTS, over_words
 from sweeps.methods import WINDOWS
 from sweeps.numbers import MISSING, between, list_text, number, plural, signed, text_table, with_interval
 from sweeps.site.costs import times_of
-from sweeps.site.evidence import EXTENSIONS, Evidence, gain_text, read_evidence
+from sweeps.site.evidence import EXTENSIONS, Evidence, find, gain_text, gains_at_best_rate, gains_at_four
 from sweeps.statistics import SIGNIFICANT, holm
-from sweeps.study.gains import shared_controls
-from sweeps.study.rates import judged_at_best_rates, tables_by_rate
-from sweeps.table import rows_where
 
 TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
 GOALS = {
@@ -69,10 +66,6 @@ def advice_page() -> str:
         methods=text_table(METHOD_HEADS, method_rows()),
         tolerance=TOLERANCE,
     )
-
-
-def find(archive: str, measure: str) -> Evidence:
-    return next(evidence for evidence in read_evidence(archive) if evidence.measure == measure)
 
 
 def short_answer(evidence: Evidence, multiple: int) -> dict[str, str]:
@@ -180,20 +173,6 @@ def extension_gains() -> dict[str, list[str]]:
         label: [f"`{label}`", *(gain_text(evidence.gain("rope", label, n)) for n in EXTENSION_TARGETS)]
         for label in labels
     }
-
-
-def gains_at_four(archive: str) -> pd.DataFrame:
-    """Return the gain of each encoding at 4 times the training length."""
-    comparison = find(archive, "loss").comparison
-    return rows_where(comparison.gains, extension="none", length=4 * comparison.trained)
-
-
-def gains_at_best_rate() -> pd.DataFrame:
-    """Return the gain of each encoding at 4 times the training length, at the best of its learning rates."""
-    natural, others = (find(archive, "loss").comparison.table for archive in ("natural", "natural_rates"))
-    by_rate = tables_by_rate([natural, others])
-    _, best, _ = judged_at_best_rates(by_rate, shared_controls([*by_rate.values()]))
-    return rows_where(best, length=4 * natural.trained)
 
 
 def verdicts_text(gains: pd.DataFrame) -> str:

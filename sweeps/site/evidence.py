@@ -10,6 +10,9 @@ from sweeps.comparison import Comparison, comparisons_of, find_method
 from sweeps.numbers import MISSING, big, number, plural, times, with_interval
 from sweeps.results import load_sweep
 from sweeps.statistics import SIGNIFICANT
+from sweeps.study.gains import shared_controls
+from sweeps.study.rates import judged_at_best_rates, tables_by_rate
+from sweeps.table import rows_where
 from train.paths import ROOT
 
 ARCHIVES = (
@@ -67,6 +70,24 @@ def read_evidence(archive: str) -> list[Evidence]:
     """Return the comparisons of an archive, a folder below docs/study; empty: docs/study itself."""
     folder = f"docs/study/{archive}".rstrip("/")
     return [Evidence(folder, comparison) for comparison in comparisons_of(load_sweep(ROOT / folder))]
+
+
+def find(archive: str, measure: str) -> Evidence:
+    return next(evidence for evidence in read_evidence(archive) if evidence.measure == measure)
+
+
+def gains_at_four(archive: str) -> pd.DataFrame:
+    """Return the gain of each encoding at 4 times the training length."""
+    comparison = find(archive, "loss").comparison
+    return rows_where(comparison.gains, extension="none", length=4 * comparison.trained)
+
+
+def gains_at_best_rate() -> pd.DataFrame:
+    """Return the gain of each encoding at 4 times the training length, at the best of its learning rates."""
+    natural, others = (find(archive, "loss").comparison.table for archive in ("natural", "natural_rates"))
+    by_rate = tables_by_rate([natural, others])
+    _, best, _ = judged_at_best_rates(by_rate, shared_controls([*by_rate.values()]))
+    return rows_where(best, length=4 * natural.trained)
 
 
 def gain_text(gain: "pd.Series | None") -> str:
