@@ -93,9 +93,8 @@ def verdict_text(judgement: Judgement) -> str:
             parts.append(f"the paper's is {judgement.needs:.3f}{outside}")
     elif judgement.verdict == Verdict.NOT_REPRODUCED and judgement.trial and len(judgement.trial.parts) > 1:
         parts.append(f"{judgement.trial.kept} of {len(judgement.trial.parts)} inequalities hold")
-    counts, alone = (
-        Counter(getattr(trial, name) for trial in judgement.trials) for name in ("verdict", "verdict_alone")
-    )
+    counts = Counter(trial.verdict for trial in judgement.trials)
+    alone = Counter(trial.verdict_alone for trial in judgement.trials)
     if counts.total() > 1 and judgement.verdict != Verdict.UNDECIDED:
         parts += [f"{verdict} in {count}" for verdict, count in counts.items()]
     before = [f"{verdict} in {alone[verdict]}" for verdict in DECIDED if alone[verdict] > counts[verdict]]
