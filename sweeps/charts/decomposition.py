@@ -1,7 +1,8 @@
 """Why the loss at a length n is not that at the training length L: three parts that add up, as stacked bars.
 
 Four losses of the same targets: A is same_tokens at L, B the fair crop (every target sees about L tokens), W
-same_tokens at n under a window of L, C same_tokens at n. The change C - A is
+same_tokens at n under a window of L, C same_tokens at n. B - C and W - C are gains (`sweeps.gain`), each over
+one control. The change C - A is
 
     early tokens         B - A  every target sees about L tokens, where at L some see only a few
     trained distances    W - B  what comes from further away through a window of L, no distance being new
@@ -16,10 +17,11 @@ import pandas as pd
 from sweeps.comparison import Comparison
 from sweeps.drawing.figure import Spec, facet, panel, place_beside
 from sweeps.drawing.lines import COLUMNS, limits
-from sweeps.gain import document_mean
+from sweeps.gain import document_mean, gain_samples
 from sweeps.numbers import signed, times
 from sweeps.statistics import estimate
 from sweeps.table import Table, rows_where
+from train.results.gain import EVERYTHING
 
 EARLY, DISTANCES, POSITIONS = "early tokens", "trained distances", "untrained positions"
 PAST = "past the training length"  # the last two, without the window control
@@ -56,25 +58,17 @@ layer:
 def decompose(table: Table) -> pd.DataFrame:
     """Return the parts of each method's change past the training length, by part, method and length: two
     parts without a window, and nothing without a fair crop."""
-    same, slide, trained = table.sample("same_tokens", "loss"), table.sample("sliding", "loss"), table.trained
-    if same.empty or slide.empty or table.is_answers:
+    past, new = (-rows_where(gain_samples(table, [name])[0], extension="none") for name in ("crop", "window"))
+    if past.empty or table.is_answers:
         return pd.DataFrame()
-    if not same.columns.equals(slide.columns):
-        same, slide = (document_mean(sample, table.windows) for sample in (same, slide))
-
-    def losses(sample: pd.DataFrame, extension: str, index: pd.Index) -> pd.DataFrame:
-        """Return losses by method and seed at each place of `index`, or at the training length."""
-        return rows_where(sample, extension=extension).reindex(index).set_axis(c.index)
-
-    c = rows_where(same, extension="none")
-    c = c[c.index.get_level_values("length") > trained]
-    home = pd.MultiIndex.from_tuples([(m, trained, s) for m, _, s in c.index], names=c.index.names)
-    a, w = losses(same, "none", home), losses(same, "window", c.index)
-    b = losses(slide, "crop", home).fillna(losses(slide, "none", home))
-    changes = {EARLY: b - a, DISTANCES: w - b, POSITIONS: c - w, PAST: c - b, WHOLE: c - a}
+    losses = rows_where(table.sample(EVERYTHING[0], "loss"), extension="none")
+    if not losses.columns.equals(past.columns):
+        losses = document_mean(losses, table.windows)
+    at_home = rows_where(losses, length=table.trained).reindex(past.index.droplevel("length"))
+    whole = losses.reindex(past.index) - at_home.set_axis(past.index)
+    changes = {EARLY: whole - past, DISTANCES: past - new, POSITIONS: new, PAST: past, WHOLE: whole}
     known = {part: estimate(change, table.windows) for part, change in changes.items() if len(change)}
-    found = pd.concat(known, names=["part"])
-    return complete_parts(found.dropna(subset=["value"])) if len(found) else found
+    return complete_parts(pd.concat(known, names=["part"]).dropna(subset=["value"]))
 
 
 def complete_parts(found: pd.DataFrame) -> pd.DataFrame:

@@ -464,7 +464,7 @@ def test_the_decomposition_adds_up(tmp_path: Path) -> None:
         return float(value["rope", extension, protocol, "loss", length])
 
     for length in (128, 2048):
-        full, home = loss("crop", "sliding", 64), loss("none", "same_tokens", 64)
+        full, home = loss("crop", "sliding", length), loss("none", "same_tokens", 64)
         window, whole = loss("window", "same_tokens", length), loss("none", "same_tokens", length)
         assert found[EARLY, "rope", length] == pytest.approx(full - home, abs=1e-6)
         assert found[DISTANCES, "rope", length] == pytest.approx(window - full, abs=1e-6)
