@@ -5,7 +5,7 @@ SWEEP ?= encodings
 ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
 HOURS ?= 24
-PARTS ?= natural natural_width natural_depth study study_details study_extensions study_deep rates mlm study_wide study_wide_batch16
+PARTS ?= natural natural_width natural_depth study study_extensions study_deep rates mlm study_wide study_wide_batch16
 archive = docs/study$(if $(filter-out study,$(1)),/$(patsubst study_%,%,$(1)))
 define newline
 
@@ -49,7 +49,7 @@ study: setup  ## the long study, at low priority: make study HOURS=2 PARTS=rates
 	@-timeout $(HOURS)h sh -c '$(foreach part,$(PARTS),nice -n 19 $(BIN)/python -m yardstick train sweeps=$(part) $(ARGS);)'
 	$(foreach part,$(PARTS),@test ! -d outputs/sweeps/$(part) || $(BIN)/python -m sweeps.study archive outputs/sweeps/$(part) $(call archive,$(part))$(newline))
 
-transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/both docs/study"
+transfer: setup  ## what small scales predict about the last: make transfer SCALES="docs/study/encodings docs/study"
 	@$(BIN)/python -m sweeps.study agreement $(SCALES)
 
 claims: setup  ## verdicts on claims of the literature, to docs/claims.md and .json; CLAIM=e1 prints one, RUN=true trains what it lacks

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Column
 from rich.table import Table as Grid
 
-from conf.errors import UsageError
+from conf.errors import UsageError, no_choice
 from sweeps import command, is_option
 from sweeps.comparison import Comparison, find_method, plain_value, unit
 from sweeps.numbers import list_text, number, plural, signed, times, with_interval
@@ -98,7 +98,9 @@ def compare(arguments: Sequence[str]) -> tuple[Grid, str]:
     """Return the table and the sentence of a comparison."""
     given = dict(word.split("=", 1) for word in arguments if is_option(word))
     names = [word for word in arguments if not is_option(word)]
-    if len(names) != 2 or given.keys() - OPTIONS.keys() or len(given) + 2 < len(arguments):
+    if unknown := next(iter(given.keys() - OPTIONS.keys()), None):
+        raise UsageError(no_choice("option", unknown, OPTIONS))
+    if len(names) != 2 or len(given) + 2 < len(arguments):
         raise UsageError(USAGE)
     options = OPTIONS | given
     options["protocol"] = options["protocol"] or ("same_tokens" if options["metric"] in OF_TEXT else ANSWERS)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from sweeps.comparison import CONTROLS, SHARES, Comparison, unit
 from sweeps.drawing.figure import Spec
-from sweeps.drawing.lines import Axes, line_panels
+from sweeps.drawing.lines import Axes, is_crowded, line_panels
 from sweeps.numbers import plural
 from sweeps.statistics import estimate
 from sweeps.table import COSTS, rows_where
@@ -64,7 +64,8 @@ def metric_chart(
     table = curve_table(comparison, sample, is_main)
     seeds = sample.index.get_level_values("seed").nunique()
     styles = [name for name in STYLES if name in table]
-    spread = ": lines are means over seeds, bands span all seeds" if seeds > 1 else ""
+    spread = ": lines are means over seeds" if seeds > 1 else ""
+    spread += ", bands span all seeds" if seeds > 1 and not is_crowded(table) else ""
     note = f"{comparison.title}; {plural(seeds, 'seed')}{spread}"
     if styles:
         note += f"; thin lines are controls: {', '.join(f'{name} ({STYLES[name]})' for name in styles)}"

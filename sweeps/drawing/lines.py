@@ -51,7 +51,7 @@ def line_panels(table: pd.DataFrame, axes: Axes) -> Spec:
     table = table.reindex(columns=[*COLUMNS, *OPTIONAL]).replace([np.inf, -np.inf], np.nan)
     axis, lengths = limits(table, bool(axes.zero), axes.share), sorted(table["length"].unique().tolist())
     curves, panels = table.drop_duplicates(["panel", "name"]), list(table["panel"].unique())
-    several, crowded = len(panels) > 1, curves["panel"].value_counts().max() > COLOURS
+    several, crowded = len(panels) > 1, is_crowded(table)
     height = 250 if several else max(400, 14 * len(curves) + 60)
     rows, others = curve_rows(table), list[Row]()
     for title in panels:
@@ -85,6 +85,12 @@ def line_panels(table: pd.DataFrame, axes: Axes) -> Spec:
     chart = facet(chart, rows, "panel", 2 if len(panels) == 4 else 3, axes.title, axes.note)
     params = {"params": [{"name": "sources", "value": sources}, seeds]}
     return chart | place_beside(6 * longest + 20, 210) | params
+
+
+def is_crowded(table: pd.DataFrame) -> bool:
+    """Return whether a panel has too many curves to show a band other than that of a chosen one."""
+    curves = table.drop_duplicates(["panel", "name"])
+    return bool(curves["panel"].value_counts().max() > COLOURS)
 
 
 def shade(test: str, value: float, usual: float) -> Spec:

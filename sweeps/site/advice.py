@@ -20,10 +20,10 @@ TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
 GOALS = {
     "Python, no span repeated": ("natural", "loss"),
     "English documentation, no span repeated": ("natural_prose", "loss"),
-    "With repeated spans, trained at 64 tokens": ("headline", "loss"),
+    "With repeated spans, trained at 64 tokens": ("encodings", "loss"),
     "With repeated spans, trained at 256 tokens": ("", "loss"),
     "With repeated spans, a larger model": ("wide", "loss"),
-    "Retrieval, trained at 64 tokens": ("both", "retrieval"),
+    "Retrieval, trained at 64 tokens": ("encodings", "retrieval"),
     "Retrieval, trained at 256 tokens": ("needle", "retrieval"),
 }
 TARGETS = (1, 4, 8, 16)  # times the training length
@@ -152,7 +152,7 @@ def code(name: str) -> str:
 
 def method_rows() -> list[list[str]]:
     """Return what is known of each encoding in the setting with all encodings."""
-    text, answers = find("both", "loss"), find("both", "retrieval")
+    text, answers = find("encodings", "loss"), find("encodings", "retrieval")
     rows = []
     for name in names("encoding"):
         if (method := text.method(name)) is not None:

@@ -18,7 +18,6 @@ from train.paths import ROOT
 ARCHIVES = (
     "natural",
     "natural_prose",
-    "both",
     "encodings",
     "",
     "deep",

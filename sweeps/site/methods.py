@@ -16,7 +16,7 @@ from sweeps.site.literature import claims
 from sweeps.site.origin import bibtex, example, fits, settings
 
 TEMPLATE = Path(__file__).parent / "templates/method.md.j2"
-DRAWN = ("docs/study/both", "docs/study/encodings", "docs/study")  # settings whose curves are drawn
+DRAWN = ("docs/study/encodings", "docs/study")  # settings whose curves are drawn
 
 
 def method_pages() -> Iterator[tuple[str, str | bytes]]:

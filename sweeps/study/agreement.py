@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from conf.errors import UsageError
 from sweeps.gain import GAINS, document_mean, gain_samples, method_gains
 from sweeps.numbers import MISSING, number, to_markdown
 from sweeps.study.gains import read_table_of, shared_controls
@@ -42,6 +43,9 @@ def agreement(table: Table, last: Table, multiple: int) -> list[str]:
         gains.append(rows_where(gain, extension="none", length=multiple * each.trained))
         losses.append(rows_where(loss, extension="none", length=each.trained))
     shared = set.intersection(*({*sample.index.unique("method")} for sample in gains))
+    if not shared:
+        names = " and ".join(str(each.runs[0].folder.parent) for each in (table, last))
+        raise UsageError(f"{names} have no method in common with a gain at {multiple}x.")
     verdicts = method_gains(last, controls)["verdict"]
     gainers = {name for name in shared if verdicts.get((name, "none", multiple * last.trained)) == GAINS}
     seeds = gains[0].index.unique("seed")

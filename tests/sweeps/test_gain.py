@@ -77,7 +77,7 @@ def test_one_seed_among_several_is_not_corrected_with_them() -> None:
     found = method_gains(only_table(load_sweep(STUDY / "natural_rates"))).xs("none", level="extension")
     assert found["p_holm"].isna().tolist() == (found["seeds"] == 1).tolist()
     assert set(found["seeds"]) == {1, 3}
-    alone = method_gains(only_table(load_sweep(STUDY / "encodings")))
+    alone = method_gains(only_table(load_sweep(STUDY / "quick")))
     assert set(alone["seeds"]) == {1}
     assert alone["p_holm"].notna().all()
 

@@ -40,7 +40,7 @@ def observed() -> dict[str, Sizes]:
     """Return the deviations of every method's gain at 4 and 16 times the training length, in the study and in
     the archives of README."""
     found = {}
-    for archive in ("", "natural", "natural_rates", "natural_prose", "headline", "headline_natural"):
+    for archive in ("", "natural", "natural_rates", "natural_prose", "encodings", "encodings_natural"):
         table = only_table(load_sweep(STUDY / archive))
         samples, _ = gain_samples(table)
         for (method, length), scores in samples.groupby(level=["method", "length"]):

@@ -70,7 +70,15 @@ def test_gains_and_archives_say_the_same(tmp_path: Path, table: Table) -> None:
 )
 def test_a_wrong_option_is_a_sentence(word: str, sentence: str, table: Table) -> None:
     with pytest.raises(UsageError, match=re.escape(sentence)):
-        table("gain", STUDY / "headline", word)
+        table("gain", STUDY / "encodings_natural", word)
+
+
+def test_scales_without_a_shared_method_are_a_sentence(tmp_path: Path, table: Table) -> None:
+    first, last = (
+        make_sweep(tmp_path / name, (name,), 1, windows=16, controls=CONTROLS) for name in ("rope", "fox")
+    )
+    with pytest.raises(UsageError, match="have no method in common with a gain at 4x"):
+        table("agreement", first, last)
 
 
 @pytest.mark.parametrize("words", [("copying", "a", "b"), ("agreement", "a"), ("archive", "a", "b", "c")])
@@ -120,21 +128,21 @@ def test_the_seeds_of_a_line_are_those_of_its_gains(tmp_path: Path, table: Table
 
 def test_archives_after_equal_training_have_a_column_each(table: Table) -> None:
     """They would share one, and hide each other."""
-    both = table("gain", STUDY / "headline", STUDY / "headline_natural")
-    heads = ["method", "headline, 1.4M tokens", "headline_natural, 1.4M tokens", "second − first"]
+    both = table("gain", STUDY / "encodings", STUDY / "encodings_natural")
+    heads = ["method", "encodings, 1.4M tokens", "encodings_natural, 1.4M tokens", "second − first"]
     assert both.splitlines()[0] == f"| {' | '.join(heads)} |"
     for first, second, change in cells(both).values():
         assert value(change) == pytest.approx(value(second) - value(first), abs=1.6e-3)
     other = table("gain", STUDY, STUDY / "natural")  # whose tokenizer cuts other tokens
     assert other.splitlines()[0] == "| method | study, 3.1M tokens | natural, 12.3M tokens |"
-    shorter = table("gain", STUDY / "both", STUDY)  # trained at 64 tokens
-    heads = ["method", "both, 2.0M tokens at length 64", "study, 3.1M tokens at length 256"]
+    shorter = table("gain", STUDY / "encodings", STUDY)  # trained at 64 tokens
+    heads = ["method", "encodings, 1.4M tokens at length 64", "study, 3.1M tokens at length 256"]
     assert shorter.splitlines()[0] == f"| {' | '.join(heads)} |"
-    ladder = table("gain", STUDY / "headline", STUDY / "both")  # of other lengths: it scores other tokens
+    ladder = table("gain", STUDY / "encodings", STUDY / "quick")  # of other lengths: it scores other tokens
     assert "second − first" not in ladder
     with pytest.raises(UsageError, match="named twice"):
         table("gain", STUDY, STUDY)
-    for column, name in enumerate(("headline", "headline_natural")):
+    for column, name in enumerate(("encodings", "encodings_natural")):
         alone = cells(table("gain", STUDY / name))
         assert {method: row[column] for method, row in cells(both).items()} == {
             method: alone[method][3] for method in cells(both)

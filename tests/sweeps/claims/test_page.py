@@ -33,12 +33,12 @@ def test_terms_are_the_rows(settings: list[Setting]) -> None:
     """The mean of a term's windows equals the value of its row, in the default settings of each method. Every
     setting has a name of its own."""
     by_name = {setting.name: setting for setting in settings}
-    assert list(by_name)[:4] == ["study", "deep", "both", "quick"]
+    assert list(by_name)[:4] == ["study", "deep", "encodings", "quick"]
     assert len(by_name) == len(settings)
     assert {"rates (learning rate 0.01)", "rates (learning rate 0.02)"} < {*by_name}
     for archive, name, term in (
         (STUDY, "study", Term("fire", "window", 4, "same_tokens", "loss")),
-        (STUDY / "both", "both", Term("bam", "none", 32, "needle", "accuracy")),
+        (STUDY / "encodings", "encodings", Term("bam", "none", 16, "needle", "accuracy")),
         (STUDY / "half", "eighth", Term("rope[checkpoint=0.5]", "none", 4, "same_tokens", "loss")),
     ):
         rows = pd.read_parquet(archive / "rows.parquet")
