@@ -12,7 +12,7 @@ define newline
 
 endef
 committed := git diff --quiet HEAD || { echo "Commit your changes first: docs/study holds rows of committed code alone."; exit 1; }
-SCALES ?= $(patsubst %,docs/study/%,quick encodings eighth quarter half both) docs/study docs/study/deep
+SCALES ?= $(patsubst %,docs/study/%,encodings eighth quarter half) docs/study docs/study/deep
 SEEDS ?= 5
 CLAIM ?=
 RUN ?=

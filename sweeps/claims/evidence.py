@@ -23,7 +23,7 @@ from train.results.rows import ANSWERS, ONCE, Row
 
 STUDY = ROOT / "docs/study"
 # these archives give their settings a name, and their trainings count before those of others
-FIRST = ("", "deep", "encodings", "quick")
+FIRST = ("", "deep", "encodings")
 # The description names packages, versions, documents and tokens. The digest of a corpus also changes with the
 # name of a class.
 MAKES_SETTING = (

@@ -4,7 +4,7 @@ gain docs/study                        the gain from longer context; several fol
 copying docs/study/natural             the gain by how far back a target could be copied from
 replaced docs/study/natural            the gain when what could be copied is replaced by other text
 rates docs/study docs/study/rates      the gain of each method at the learning rate that is best for it
-agreement docs/study/quick docs/study  what the order of methods in one scale says of their order in the last
+agreement docs/study/half docs/study   what the order of methods in one scale says of their order in the last
 power docs/study seeds=5               the smallest differences that a number of seeds can detect
 archive outputs/sweeps/study docs/study           add the finished runs of a sweep to an archive
 unarchive docs/study outputs/sweeps/study         back to run folders; none is run again

@@ -90,7 +90,7 @@ def test_archives_that_differ_in_the_training_text_are_compared_on_the_held_out_
         chosen = "encoding == 'rope' and extension == 'none' and protocol == 'same_tokens' and length == 256"
         loss = rows.query(f"{chosen} and metric == 'loss'")["value"].mean()
         assert f"{loss:.3f}" in shown
-    for first, other in (("natural", "natural_prose"), ("encodings", "quick")):
+    for first, other in (("natural", "natural_prose"), ("encodings", "mlm")):
         with pytest.raises(ValueError, match="differ in held-out text, training length or longest length"):
             text(ARCHIVES / first, ARCHIVES / other, "at=4x")
 

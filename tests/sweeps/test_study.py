@@ -138,7 +138,7 @@ def test_archives_after_equal_training_have_a_column_each(table: Table) -> None:
     shorter = table("gain", STUDY / "encodings", STUDY)  # trained at 64 tokens
     heads = ["method", "encodings, 1.4M tokens at length 64", "study, 3.1M tokens at length 256"]
     assert shorter.splitlines()[0] == f"| {' | '.join(heads)} |"
-    ladder = table("gain", STUDY / "encodings", STUDY / "quick")  # of other lengths: it scores other tokens
+    ladder = table("gain", STUDY / "encodings", STUDY / "mlm")  # of other lengths: it scores other tokens
     assert "second − first" not in ladder
     with pytest.raises(UsageError, match="named twice"):
         table("gain", STUDY, STUDY)
