@@ -62,7 +62,7 @@ def test_the_tables_of_the_study_are_those_of_its_archives(line: str, command_ou
 
 
 def test_the_study_has_tables() -> None:
-    assert len(TABLES) == 28
+    assert len(TABLES) == 27
 
 
 @pytest.mark.parametrize("page", [README, STUDY], ids=lambda page: page.parent.name)
