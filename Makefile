@@ -5,7 +5,7 @@ SWEEP ?= encodings
 ARGS ?=
 FOLDER ?= outputs/sweeps/$(SWEEP)
 HOURS ?= 24
-PARTS ?= natural natural_width natural_depth study study_extensions study_deep rates mlm study_wide study_wide_batch16
+PARTS ?= natural natural_width natural_depth study study_deep rates mlm study_wide study_wide_batch16
 archive = docs/study$(if $(filter-out study,$(1)),/$(patsubst study_%,%,$(1)))
 define newline
 
