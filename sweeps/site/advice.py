@@ -13,7 +13,15 @@ from sweeps.gain import GAINS, LOSES, TOLERANCE, VERDICTS, over_words
 from sweeps.methods import WINDOWS
 from sweeps.numbers import MISSING, between, list_text, number, plural, signed, text_table, with_interval
 from sweeps.site.costs import times_of
-from sweeps.site.evidence import EXTENSIONS, Evidence, find, gain_text, gains_at_best_rate, gains_at_four
+from sweeps.site.evidence import (
+    EXTENSIONS,
+    STAR,
+    Evidence,
+    find,
+    gain_text,
+    gains_at_best_rate,
+    gains_at_four,
+)
 from sweeps.statistics import SIGNIFICANT, holm
 
 TEMPLATE = Path(__file__).parent / "templates/which-encoding.md.j2"
@@ -180,7 +188,7 @@ def verdicts_text(gains: pd.DataFrame) -> str:
     leaves that, without those that have one seed where others have several."""
     gains = gains[gains["p_holm"].notna()]
     is_sized = gains["verdict"].isin([GAINS, LOSES])
-    stars = gains["p_holm"].map(lambda p: "*" if p < SIGNIFICANT else "")
+    stars = gains["p_holm"].map(lambda p: STAR if p < SIGNIFICANT else "")
     sizes = (gains["value"].map(lambda value: f" {signed(value)}") + stars).where(is_sized, "")
     texts = gains.index.map(code) + sizes
     named = {word: ", ".join(texts[gains["verdict"] == word]) for word in VERDICTS}

@@ -26,6 +26,7 @@ ARCHIVES = (
 )  # with encodings trained from scratch
 EXTENSIONS = "claims/extensions"  # with RoPE under every extension
 MULTIPLES = (2, 4, 8, 16)  # of the training length
+STAR = r"\*"  # in Markdown, where a bare one may begin emphasis
 HEADS = ("setting", "measure", "trained", "score there", *(times(n, 1) for n in MULTIPLES), "control")
 
 
@@ -94,7 +95,7 @@ def gain_text(gain: "pd.Series | None") -> str:
     correction; a dash if there is none."""
     if gain is None:
         return MISSING
-    star = " *" if gain["p_holm"] < SIGNIFICANT else ""
+    star = f" {STAR}" if gain["p_holm"] < SIGNIFICANT else ""
     return f"{with_interval(gain)} {gain['verdict']}{star}".strip()
 
 
