@@ -114,7 +114,7 @@ def test_a_page_has_the_settings_of_its_file_and_what_it_fits() -> None:
 def test_a_method_has_its_claims() -> None:
     line = "- **not reproduced here**, Q4: RoPE is better than ALiBi within the training length."
     assert line in claims("encoding", "alibi")
-    text = claims("encoding", "dape_kerple")
+    text = claims("encoding", "rope")
     assert text.index("**reproduced here**") < text.index("**undecided**") < text.index("not tried here")
     assert claims("encoding", "concatenated") == ""
 
