@@ -26,7 +26,8 @@ from train.paths import ROOT
 from train.results import run_folder
 from train.results.rows import write_rows
 
-TOKENIZERS = r"of [\d,]+ tokens|; bytes;|problems of length"  # tasks have symbols of their own
+TASKS = "problems of length|instructions ignored|queries of words|pairs of|chains of"  # have symbols of their own
+TOKENIZERS = rf"of [\d,]+ tokens|; bytes;|{TASKS}"
 
 
 def pack(folder: Path, archive: Path) -> int:
