@@ -26,7 +26,7 @@ from train.paths import ROOT
 from train.results import run_folder
 from train.results.rows import write_rows
 
-TASKS = "problems of length|instructions ignored|queries of words|pairs of|chains of"  # have symbols of their own
+TASKS = "problems of length|instructions ignored|queries of words|pairs of|chains of"  # own symbols
 TOKENIZERS = rf"of [\d,]+ tokens|; bytes;|{TASKS}"
 
 
