@@ -15,15 +15,8 @@ from sweeps.study.rates import judged_at_best_rates, tables_by_rate
 from sweeps.table import rows_where
 from train.paths import ROOT
 
-ARCHIVES = (
-    "natural",
-    "natural_prose",
-    "encodings",
-    "",
-    "deep",
-    "wide",
-    "needle",
-)  # with encodings trained from scratch
+# with encodings trained from scratch
+ARCHIVES = ("natural", "natural_prose", "encodings", "", "deep", "wide", "needle")
 EXTENSIONS = "claims/extensions"  # with RoPE under every extension
 MULTIPLES = (2, 4, 8, 16)  # of the training length
 STAR = r"\*"  # in Markdown, where a bare one may begin emphasis

@@ -111,6 +111,12 @@ def test_a_page_has_the_settings_of_its_file_and_what_it_fits() -> None:
     assert fits("extension", "crop") == "Fits every encoding."
 
 
+def test_no_star_of_a_verdict_begins_emphasis() -> None:
+    page = (ROOT / "docs/which-encoding.md").read_text("utf-8")
+    assert page.count(r"\*") > 20
+    assert "*" not in page.replace("**", "").replace(r"\*", "")
+
+
 def test_a_method_has_its_claims() -> None:
     line = "- **not reproduced here**, Q4: RoPE is better than ALiBi within the training length."
     assert line in claims("encoding", "alibi")
